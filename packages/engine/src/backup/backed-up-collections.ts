@@ -38,9 +38,14 @@ export class BackedUpCollections {
     this.#lists = lists;
   }
 
-  static async read(chain: readonly Backup[]): Promise<BackedUpCollections> {
+  /** @param prepare Before the list of a backup is read. */
+  static async read(
+    chain: readonly Backup[],
+    prepare: (backup: Backup) => Promise<void> = async () => {},
+  ): Promise<BackedUpCollections> {
     const lists: Map<string, BackedUpCollection>[] = [];
     for (const backup of chain) {
+      await prepare(backup);
       const list = new Map<string, BackedUpCollection>();
       let isWhole = true;
       for await (const collection of readCollections(backup)) {
@@ -108,7 +113,7 @@ export function partsIn(chain: readonly Link[], name: string, parts: readonly St
     : { whole: null, changes: places };
 }
 
-function holderOf(chain: readonly Link[], backup: string): Link {
+export function holderOf(chain: readonly Link[], backup: string): Link {
   const holder = chain.find(({ header }) => header.id === backup);
   if (holder === undefined) throw damaged(chain[0]?.folder ?? "", `no backup ${backup} is below it`);
   return holder;

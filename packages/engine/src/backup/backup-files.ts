@@ -105,6 +105,8 @@ export interface BackedUpCollection {
   readonly name: string;
   /** Operations that its records hold. */
   readonly sequence: number;
+  /** Is another one where they hold anything else, in a data folder that has gone on from here. Left out by earlier versions. */
+  readonly state?: string | undefined;
   /** It shared an environment, and does again when it is restored. */
   readonly isShared: boolean;
   /** None: it was never written to, or could not be copied. In backups of format 1, only those of this backup. */

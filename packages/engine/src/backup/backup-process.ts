@@ -4,7 +4,7 @@
  */
 import { type RpcServer, serveParent } from "@sheaf/process";
 import { SheafError } from "@sheaf/protocol";
-import { beginBackup, cancelBackup, fetchBackup, sendBackup } from "./bucket/bucket-steps.ts";
+import { beginBackup, cancelBackup, fetchHeaders, sendBackup } from "./bucket/bucket-steps.ts";
 import { BackupSteps } from "./backup-steps.ts";
 import { RestoreSteps } from "./restore-steps.ts";
 
@@ -17,7 +17,7 @@ const METHODS = {
   listCollections: backup.listCollections.bind(backup),
   copyCollections: backup.copyCollections.bind(backup),
   finishBackup: backup.finish.bind(backup),
-  ...{ beginBackup, cancelBackup, fetchBackup, sendBackup },
+  ...{ beginBackup, cancelBackup, fetchHeaders, sendBackup },
   restoreCollections: restore.collections.bind(restore),
   replayArchive: restore.replay.bind(restore),
   restoreCatalog: restore.catalog.bind(restore),

@@ -1,5 +1,5 @@
 /** Backups of collections that share environments: what is restored shares them again, and is the same. */
-import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type CollectionRef, parseCreateCollection } from "@sheaf/protocol";
 import { beforeEach, expect, it, onTestFinished } from "vitest";
@@ -105,6 +105,46 @@ it("adds a line alone of what has not changed, with environments of their own an
   expect(filesIn(next).filter((name) => name.startsWith("collections/"))).toEqual([]);
   await write(engine, refs[0]!, "upsert", record("r1", { document: "changed" }));
   await expectRestored(await backUp(next), refs);
+});
+
+it("reads nothing of what has not changed, of the base neither", async () => {
+  const refs = [await makeCollection(engine), await makeCollection(engine)];
+  await write(engine, refs[0]!, "add", ...records(5));
+  await write(engine, refs[1]!, "add", ...records(30));
+  const base = await backUp();
+  const harmed = join(base, "packs/000002");
+  const bytes = readFileSync(harmed);
+  rmSync(harmed);
+  const target = join(temporaryFolder(), "backup");
+  expect(await engine.makeBackup({ target, base, tenant: null, keys: false })).toMatchObject({ damaged: 0 });
+  writeFileSync(harmed, bytes);
+  await expectRestored(target, refs);
+  expect((await listed(target)).map(({ state }) => state)).toEqual(
+    (await listed(base)).map(({ state }) => state),
+  );
+});
+
+it("compares what it holds with a base that was made of another past of the data folder", async () => {
+  const ref = await makeCollection(engine);
+  await write(engine, ref, "add", record("r1"));
+  const aside = join(temporaryFolder(), "aside");
+  const reopen = async (meanwhile: () => void): Promise<void> => {
+    await engine.close();
+    meanwhile();
+    engine = await createLocalEngine({ dataFolder, shareStores });
+  };
+  await reopen(() => cpSync(dataFolder, aside, { recursive: true }));
+  await write(engine, ref, "upsert", record("r1", { document: "left" }));
+  const base = await backUp();
+  await reopen(() => {
+    rmSync(dataFolder, { recursive: true });
+    cpSync(aside, dataFolder, { recursive: true });
+  });
+  await write(engine, ref, "upsert", record("r1", { document: "right" }));
+  const next = await backUp(base);
+  // As many operations as the base has, and no more.
+  expect((await listed(next))[0]!.state).toBe((await listed(base))[0]!.state);
+  await expectRestored(next, [ref]);
 });
 
 it("copies one whole again that has changed in many backups, and not before it changes once more", async () => {

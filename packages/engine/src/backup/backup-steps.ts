@@ -10,7 +10,8 @@ import { type DiskReserve, createDiskSpace } from "../storage/folder/disk-space.
 import { OWNER_ONLY_FILE } from "../storage/folder/restrict-access.ts";
 import { syncFile, syncFolders } from "../storage/folder/sync-files.ts";
 import { DamagedFile } from "../storage/lmdb/lmdb-file.ts";
-import { BackedUpCollections, type StoreParts } from "./backed-up-collections.ts";
+import type { StoreParts } from "./backed-up-collections.ts";
+import { BackupBase, type BaseStep } from "./backup-base.ts";
 import { type CatalogStep, type CopiedCatalog, copyCatalog } from "./catalog-copier.ts";
 import { namingFullDisk } from "./naming-full-disk.ts";
 import { StoreCopier } from "./store-copier.ts";
@@ -22,7 +23,6 @@ import {
   type IndexFile,
   PACKS,
   UNFINISHED,
-  readChain,
   writeHeader,
 } from "./backup-files.ts";
 import { copyFile, sumFile } from "./summed-file.ts";
@@ -60,8 +60,8 @@ export interface CollectionsStep {
   readonly to: string;
   /** Id of the backup. */
   readonly backup: string;
-  /** Folder of the backup to add to; `null`: everything is copied. */
-  readonly base: string | null;
+  /** The backup to add to; `null`: everything is copied. */
+  readonly base: BaseStep | null;
   readonly diskReserve: DiskReserve | undefined;
 }
 
@@ -81,11 +81,13 @@ export interface CopiedCollections {
 
 export class BackupSteps {
   #listed: { readonly of: string; readonly collections: readonly CataloguedCollection[] } | null = null;
-  #base: { readonly of: string; readonly collections: BackedUpCollections } | null = null;
+  #base: { readonly of: string; readonly base: BackupBase } | null = null;
   #stores: { readonly of: string; readonly copier: StoreCopier } | null = null;
 
-  async copyCatalog(step: CatalogStep): Promise<CopiedCatalog & { readonly collections: number }> {
-    const copied = await copyCatalog(step, step.base === null ? [] : await readChain(step.base));
+  async copyCatalog(
+    step: CatalogStep & Pick<CollectionsStep, "base">,
+  ): Promise<CopiedCatalog & { readonly collections: number }> {
+    const copied = await copyCatalog(step, await this.#baseOf(step));
     return { ...copied, collections: this.#catalogued(copied.store).length };
   }
 
@@ -144,7 +146,7 @@ export class BackupSteps {
     const described = { id, tenant, database, name, isShared };
     try {
       if (problem !== null) throw new DamagedFile(problem);
-      const base = step.base === null ? null : await this.#baseAt(step.base);
+      const base = await this.#baseOf(step);
       const store = await this.#copierOf(step).copy({ ...collection, base, folder });
       return { ...described, ...store, ...(await this.#copyIndex(collection, step, folder)), problem: null };
     } catch (error) {
@@ -164,12 +166,14 @@ export class BackupSteps {
 
   async #copyIndex(
     { known, index }: CollectionToCopy,
-    { to, backup, base, diskReserve }: CollectionsStep,
+    step: CollectionsStep,
     folder: string,
   ): Promise<{ readonly index: readonly IndexFile[] }> {
     if (index === null) return { index: [] };
+    const { to, backup, diskReserve } = step;
     const disk = createDiskSpace(to, { diskReserve });
-    const there = base === null ? null : (await this.#baseAt(base)).find(known.id);
+    const base = await this.#baseOf(step);
+    const there = base?.collections.find(known.id);
     const files: IndexFile[] = [];
     for (const name of (await readdir(index)).toSorted()) {
       const path = join(index, name);
@@ -191,10 +195,10 @@ export class BackupSteps {
     return { index: files };
   }
 
-  async #baseAt(folder: string): Promise<BackedUpCollections> {
-    if (this.#base?.of !== folder)
-      this.#base = { of: folder, collections: await BackedUpCollections.read(await readChain(folder)) };
-    return this.#base.collections;
+  async #baseOf({ base }: Pick<CollectionsStep, "base">): Promise<BackupBase | null> {
+    if (base === null) return null;
+    if (this.#base?.of !== base.folder) this.#base = { of: base.folder, base: await BackupBase.open(base) };
+    return this.#base.base;
   }
 }
 

@@ -9,6 +9,7 @@ import { type DiskReserve, createDiskSpace } from "../storage/folder/disk-space.
 import type { EntryWrite } from "../storage/entries.ts";
 import { LmdbCatalogStore } from "../storage/lmdb/lmdb-catalog-store.ts";
 import { type StoreParts, catalogOf, partsIn } from "./backed-up-collections.ts";
+import type { BackupBase } from "./backup-base.ts";
 import { type Backup, CATALOG, type StorePart } from "./backup-files.ts";
 import { atLeastOne, changesBetween } from "./entry-changes.ts";
 import { PackWriter } from "./pack-writer.ts";
@@ -25,8 +26,6 @@ export interface CatalogStep {
   readonly to: string;
   /** Id of the backup. */
   readonly backup: string;
-  /** Folder of the backup to add to; `null`: everything is copied. */
-  readonly base: string | null;
   readonly tenant: string | null;
   readonly keys: boolean;
   readonly diskReserve: DiskReserve | undefined;
@@ -40,8 +39,8 @@ export interface CopiedCatalog {
   readonly shared: readonly string[];
 }
 
-/** 404 for a tenant that is not there. In the copy every collection has an environment of its own. */
-export async function copyCatalog(step: CatalogStep, chain: readonly Backup[]): Promise<CopiedCatalog> {
+/** 404 for a tenant that is not there. In the copy every collection has an environment of its own. `base`: of the backup to add to; `null`: everything is copied. */
+export async function copyCatalog(step: CatalogStep, base: BackupBase | null): Promise<CopiedCatalog> {
   const { from, staging, to, backup } = step;
   const disk = createDiskSpace(to, step);
   const live = new LmdbCatalogStore({ folder: from, disk, readOnly: true });
@@ -51,6 +50,7 @@ export async function copyCatalog(step: CatalogStep, chain: readonly Backup[]): 
     await live.close();
   }
   const packs = new PackWriter(to, disk);
+  const chain = base?.chain ?? [];
   try {
     const shared = await selectIn(staging, step);
     const now = storedEntries({ whole: join(staging, "data.mdb"), changes: [] });
@@ -59,6 +59,7 @@ export async function copyCatalog(step: CatalogStep, chain: readonly Backup[]): 
       ...packs.append(changes),
     });
     const before = partsToAddTo(chain[0], step);
+    await base?.fetch(CATALOG, before);
     let parts = before;
     if (before.length === 0) parts = [pack(now, true)];
     else {

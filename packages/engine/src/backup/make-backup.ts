@@ -22,13 +22,13 @@ import { type DiskReserve, reserveElsewhere } from "../storage/folder/disk-space
 import { liesIn } from "../storage/folder/lies-in.ts";
 import type { ObjectStoreSettings } from "../storage/objects/object-store.ts";
 import { BackupChild } from "./backup-child.ts";
+import type { BaseStep } from "./backup-base.ts";
 import { type Backup, type BackupHeader, readChain } from "./backup-files.ts";
 import { clearBackup, prepareTarget } from "./backup-target.ts";
+import { madeBackups, noteMadeBackup } from "./made-backups.ts";
 import { namingFullDisk } from "./naming-full-disk.ts";
-import type { CataloguedCollection, CollectionToCopy, CopiedCollections } from "./backup-steps.ts";
-
-/** Forks and purges wait while these are copied; each of them is small. */
-const MOST_IN_A_BATCH = 64;
+import { type Batch, type KnownCollection, batchesOf } from "./backup-batches.ts";
+import type { CollectionToCopy, CopiedCollections } from "./backup-steps.ts";
 
 /** So long a server that stops goes on removing what it has sent to a bucket of a backup that is not complete. */
 const MS_TO_CANCEL_AT_CLOSE = 3_000;
@@ -134,7 +134,7 @@ export class BackupMaker {
       : this.#makeInBucket({ ...request, bucket }, signal);
   }
 
-  /** By way of a folder for temporary files, where its base is fetched to. */
+  /** By way of a folder for temporary files, to which what is needed of its base is fetched. */
   async #makeInBucket(request: ToBucket, signal: CancelSignal | undefined): Promise<MadeBackup> {
     const { target: name, base, bucket } = request;
     const spool = await makeLockedFolder(tmpdir(), SPOOL_PREFIX);
@@ -142,7 +142,7 @@ export class BackupMaker {
     const child = this.#newChild();
     try {
       await child.ask("beginBackup", { bucket, name, base }, signal);
-      if (base !== null) await child.ask("fetchBackup", { bucket, name: base, folder }, signal);
+      if (base !== null) await child.ask("fetchHeaders", { bucket, name: base, folder }, signal);
       const inFolder = { target: join(folder, name), base: base === null ? null : join(folder, base) };
       const made = await this.#makeInFolder({ ...request, ...inFolder }, signal, () =>
         child.ask("sendBackup", { bucket, name, folder }, signal),
@@ -179,6 +179,8 @@ export class BackupMaker {
         `${target} lies in the data folder, with which it would be lost; choose another`,
       );
     const base = request.base === null ? null : await baseOf({ ...request, base: request.base, target });
+    const isOfFolder = base !== null && madeBackups(this.#options.folder.path).includes(base.header.id);
+    const baseStep = base && { folder: base.folder, isOfFolder, bucket: request.bucket ?? null };
     await prepareTarget(target, base);
     const { folder, deleteBehind } = this.#options;
     const release = folder.hold();
@@ -199,7 +201,7 @@ export class BackupMaker {
       await keep?.();
     };
     try {
-      return await this.#copy({ request: { ...request, target }, base, child, signal, keep: kept });
+      return await this.#copy({ request: { ...request, target }, base, baseStep, child, signal, keep: kept });
     } catch (error) {
       await child.close();
       await clearBackup(target);
@@ -221,7 +223,7 @@ export class BackupMaker {
   }
 
   async #copy(work: BackupWork): Promise<MadeBackup> {
-    const { request, base, child, signal } = work;
+    const { request, base, baseStep, child, signal } = work;
     const { target: to, tenant, keys } = request;
     const { folder, forker, archive } = this.#options;
     const diskReserve = this.#reserveAt(to);
@@ -230,7 +232,7 @@ export class BackupMaker {
     const staging = join(to, "staging");
     const catalogStep = {
       ...{ from: folder.catalog, staging, to, tenant, keys, diskReserve },
-      ...{ backup: id, base: base?.folder ?? null },
+      ...{ backup: id, base: baseStep },
     };
     // Between forks: of one under way, records are in the archive that no catalog names yet, and this one must not either.
     // Collections that are on the move arrive first.
@@ -276,6 +278,7 @@ export class BackupMaker {
     // It is complete, whether that can be noted or not; the archive says what is wrong with it.
     const noted = tenant === null ? archive?.noteBase({ id, from, to: until, finished: Date.now() }) : null;
     await noted?.catch(() => undefined);
+    noteMadeBackup(this.#options.folder.path, id);
     return { target: to, id, started, collections, bytes, damaged };
   }
 
@@ -287,7 +290,7 @@ export class BackupMaker {
   async #collections(batch: Batch, backup: string, work: BackupWork): Promise<CopiedCollections> {
     const staged = this.#options.folder.newTrash();
     const step = { from: this.#options.folder.path, to: work.request.target, backup };
-    const common = { ...step, base: work.base?.folder ?? null, diskReserve: this.#reserveAt(step.to) };
+    const common = { ...step, base: work.baseStep, diskReserve: this.#reserveAt(step.to) };
     const copy = (collections: readonly CollectionToCopy[]): Promise<CopiedCollections> =>
       work.child.ask("copyCollections", { ...common, collections }, work.signal);
     let [bytes, damaged] = [0, 0];
@@ -319,23 +322,6 @@ export class BackupMaker {
   }
 }
 
-type KnownCollection = CataloguedCollection & { readonly isShared: boolean };
-type Batch = readonly KnownCollection[];
-
-/** Collections that share environments by many, for each takes less than a message about it; others one by one. */
-function* batchesOf(known: readonly CataloguedCollection[], shared: ReadonlySet<string>): Generator<Batch> {
-  let batch: KnownCollection[] = [];
-  for (const collection of known) {
-    const isShared = shared.has(collection.id);
-    if (batch.length === MOST_IN_A_BATCH || (batch.length > 0 && !(isShared && batch[0]!.isShared))) {
-      yield batch;
-      batch = [];
-    }
-    batch.push({ ...collection, isShared });
-  }
-  if (batch.length > 0) yield batch;
-}
-
 /** What reading a store fails with; everything else is thrown on. */
 function requireUnavailable(error: unknown): SheafError {
   if (error instanceof SheafError && error.code === "collection_unavailable") return error;
@@ -352,6 +338,8 @@ interface Running {
 interface BackupWork {
   readonly request: BackupRequest;
   readonly base: Backup | null;
+  /** Of the same. */
+  readonly baseStep: BaseStep | null;
   readonly child: BackupChild;
   readonly signal: CancelSignal | undefined;
   readonly keep: () => Promise<void>;

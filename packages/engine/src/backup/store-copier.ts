@@ -1,4 +1,5 @@
 /** Copies the records of collections into a backup: whole, or as what has changed since the base. */
+import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { requireCaughtUp } from "../collection/require-caught-up.ts";
 import { collectionName } from "../storage/folder/data-folder.ts";
@@ -10,16 +11,20 @@ import { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
 import { DamagedFile } from "../storage/lmdb/lmdb-file.ts";
 import { RECORD_KEYS } from "../storage/lmdb/record-keys.ts";
 import { SharedStores } from "../storage/lmdb/shared-stores.ts";
-import { EMPTY_HEAD, type StoreHead } from "../storage/record-store.ts";
+import { EMPTY_HEAD } from "../storage/record-store.ts";
 import { runSteps } from "../storage/steps.ts";
 import { decodeHead } from "../storage/values/value-codec.ts";
-import type { BackedUpCollections, StoreParts } from "./backed-up-collections.ts";
+import type { StoreParts } from "./backed-up-collections.ts";
+import type { BackupBase } from "./backup-base.ts";
 import { type BackedUpCollection, type StorePart, damaged } from "./backup-files.ts";
 import type { CataloguedCollection } from "./backup-steps.ts";
 import { atLeastOne, changesBetween } from "./entry-changes.ts";
 import { PackWriter } from "./pack-writer.ts";
 import { storedEntries } from "./stored-entries.ts";
 import { sumFile } from "./summed-file.ts";
+
+/** Of a state. It stands in each line of the list, and is compared with the same collection's only. */
+const STATE_DIGITS = 16;
 
 /** A collection that shares an environment is small: with more parts it is copied whole again. */
 const MOST_PARTS_OF_SHARED = 16;
@@ -40,12 +45,12 @@ export interface StoreToCopy {
   readonly place: string;
   readonly isShared: boolean;
   /** `null`: everything is copied. */
-  readonly base: BackedUpCollections | null;
+  readonly base: BackupBase | null;
   /** For files of its own, in the backup. */
   readonly folder: string;
 }
 
-type CopiedStore = Pick<BackedUpCollection, "sequence" | "parts">;
+type CopiedStore = Pick<BackedUpCollection, "sequence" | "state" | "parts">;
 
 export class StoreCopier {
   readonly #options: StoreCopierOptions;
@@ -71,14 +76,18 @@ export class StoreCopier {
 
   async #copyOwn({ known, place, base, folder }: StoreToCopy): Promise<CopiedStore> {
     if (!LmdbEnvironment.exists(place)) return nothingOf(known);
-    const before = base?.listedParts(known.id) ?? [];
     const { disk } = this.#options;
     const options = { folder: place, name: collectionName(known.id), disk, readOnly: true };
     const environment = new LmdbEnvironment(options);
     try {
-      // Within one turn, so that all that is read here is of one state.
-      if (base !== null && before.length > 0)
-        return this.#addChanges(environment.iterate(EVERY_KEY), { known, base, before });
+      const before = beforeOf(known, base);
+      if (before !== null) {
+        const same = unchanged(environment.get(RECORD_KEYS.head), before);
+        if (same !== null) return same;
+        await before.base.fetch(collectionName(known.id), before.parts);
+        // Within one turn, so that all that is read here is of one state.
+        return this.#addChanges(environment.iterate(EVERY_KEY), before);
+      }
       await environment.copyTo(folder);
     } finally {
       await environment.close();
@@ -86,20 +95,24 @@ export class StoreCopier {
     return this.#copiedWhole(folder, known);
   }
 
-  /** Reads it within one turn, so that it is of one state. */
   async #copyShare({ known, base }: StoreToCopy): Promise<CopiedStore> {
     const share = this.#shares.source(known.id, collectionName(known.id)).find();
-    const entries = share === null ? [] : runSteps(readShare(share));
-    await share?.close();
-    if (entries.length === 0) return nothingOf(known);
-    const before = base?.listedParts(known.id) ?? [];
-    if (base !== null && before.length > 0) {
-      const changed = { known, base, before };
-      if (before.length < MOST_PARTS_OF_SHARED || isUnchanged(entries, changed))
-        return this.#addChanges(entries, changed);
+    if (share === null) return nothingOf(known);
+    try {
+      const before = beforeOf(known, base);
+      const same = before && unchanged(share.get(RECORD_KEYS.head), before);
+      if (same !== null) return same;
+      if (before !== null) await before.base.fetch(collectionName(known.id), before.parts);
+      // Within one turn, so that it is of one state.
+      const entries = runSteps(readShare(share));
+      if (entries.length === 0) return nothingOf(known);
+      if (before !== null && (before.parts.length < MOST_PARTS_OF_SHARED || isUnchanged(entries, before)))
+        return this.#addChanges(entries, before);
+      const head = entries.find(isHead)?.value ?? null;
+      return { ...stateIn(head, known), parts: [this.#pack(entries, true)] };
+    } finally {
+      await share.close();
     }
-    const { sequence } = caughtUp(entries.find(isHead)?.value ?? null, known);
-    return { sequence, parts: [this.#pack(entries, true)] };
   }
 
   async #copiedWhole(folder: string, known: CataloguedCollection): Promise<CopiedStore> {
@@ -107,21 +120,21 @@ export class StoreCopier {
     // Walks all its pages.
     let head: Uint8Array | null = null;
     for (const entry of storedEntries({ whole: file, changes: [] })) if (isHead(entry)) head = entry.value;
-    const { sequence } = caughtUp(head, known);
+    const state = stateIn(head, known);
     const sum = await sumFile(file);
-    return { sequence, parts: [{ isWhole: true, in: this.#options.backup, pack: null, ...sum }] };
+    return { ...state, parts: [{ isWhole: true, in: this.#options.backup, pack: null, ...sum }] };
   }
 
   /** What the base has is not stored again. */
-  #addChanges(entries: Iterable<Entry>, { known, base, before }: Changed): CopiedStore {
+  #addChanges(entries: Iterable<Entry>, { known, base, parts: before }: Before): CopiedStore {
     let head: Uint8Array | null = null;
     const changes = changesBetween(
-      entriesOfBase(base.partsOf(known.id)),
+      entriesOfBase(base.collections.partsOf(known.id)),
       notingHead(entries, (value) => (head = value)),
     );
     const made = atLeastOne(changes);
     const parts = made === null ? before : [...before, this.#pack(made, false)];
-    return { sequence: caughtUp(head, known).sequence, parts };
+    return { ...stateIn(head, known), parts };
   }
 
   #pack(changes: Iterable<EntryWrite>, isWhole: boolean): StorePart {
@@ -129,11 +142,25 @@ export class StoreCopier {
   }
 }
 
-interface Changed {
+/** What the base has of a collection. */
+interface Before {
   readonly known: CataloguedCollection;
-  readonly base: BackedUpCollections;
-  /** What the base has. */
-  readonly before: readonly StorePart[];
+  readonly base: BackupBase;
+  /** At least one. */
+  readonly parts: readonly StorePart[];
+}
+
+/** `null`: nothing. */
+function beforeOf(known: CataloguedCollection, base: BackupBase | null): Before | null {
+  const parts = base?.collections.listedParts(known.id) ?? [];
+  return base === null || parts.length === 0 ? null : { known, base, parts };
+}
+
+/** `null`: it holds something else by now, or that cannot be said without reading it. */
+function unchanged(head: Uint8Array | null, { known, base, parts }: Before): CopiedStore | null {
+  if (!base.isOfFolder) return null;
+  const now = stateIn(head, known);
+  return now.state === base.collections.find(known.id)?.state ? { ...now, parts } : null;
 }
 
 /** It was never written to. */
@@ -142,8 +169,8 @@ function nothingOf(known: CataloguedCollection): CopiedStore {
   return { sequence: 0, parts: [] };
 }
 
-function isUnchanged(entries: Iterable<Entry>, { known, base }: Changed): boolean {
-  return atLeastOne(changesBetween(entriesOfBase(base.partsOf(known.id)), entries)) === null;
+function isUnchanged(entries: Iterable<Entry>, { known, base }: Before): boolean {
+  return atLeastOne(changesBetween(entriesOfBase(base.collections.partsOf(known.id)), entries)) === null;
 }
 
 function isHead({ key }: Entry): boolean {
@@ -168,9 +195,14 @@ function* entriesOfBase(before: StoreParts | null): Generator<Entry> {
   }
 }
 
-function caughtUp(value: Uint8Array | null, known: CataloguedCollection): StoreHead {
+/** Operations that a store holds, and what tells its state from others that it had since its lineage began. */
+function stateIn(value: Uint8Array | null, known: CataloguedCollection): Omit<CopiedStore, "parts"> {
   const name = collectionName(known.id);
-  const head = value === null ? EMPTY_HEAD : decodeHead(value, { store: name, key: RECORD_KEYS.head }).head;
+  const found = value === null ? null : decodeHead(value, { store: name, key: RECORD_KEYS.head });
+  const head = found?.head ?? EMPTY_HEAD;
   requireCaughtUp(head, known, name);
-  return head;
+  // Changes that were forgotten are gone, and no operation did that.
+  const state = [known.lineage, head.sequence, head.nextOffset, head.dimension, found?.completeFrom];
+  const sum = createHash("sha256").update(JSON.stringify(state)).digest("hex");
+  return { sequence: head.sequence, state: sum.slice(0, STATE_DIGITS) };
 }

@@ -67,6 +67,10 @@ async function eachPiece(
   }
 }
 
-async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
-  for (let from = 0; from < bytes.length;) from += (await file.write(bytes, from)).bytesWritten;
+/** @param at Where they come to lie; behind what was written last if it is left out. */
+export async function writeAll(file: FileHandle, bytes: Uint8Array, at?: number): Promise<void> {
+  for (let from = 0; from < bytes.length;) {
+    const position = at === undefined ? undefined : at + from;
+    from += (await file.write(bytes, from, bytes.length - from, position)).bytesWritten;
+  }
 }

@@ -90,6 +90,13 @@ export class BucketBackups {
     return chain.map(({ folder, header }) => ({ folder: nameIn(folder), header }));
   }
 
+  /** As `fetch`, but for what is in them: what they say of themselves. */
+  async fetchHeaders(name: string, folder: string): Promise<void> {
+    for (const { folder: link } of await this.chain(name))
+      for (const file of [HEADER, HEADER_SUM])
+        await fetchFile(this.#store, `${link}/${file}`, join(folder, link, file));
+  }
+
   /**
    * Copies a backup, and those that it adds to, to folders of their names below `folder`. Gives that of the backup. Throws
    * `storage_full` where they do not fit, `failed_precondition` for a file that is missing, `unavailable`.

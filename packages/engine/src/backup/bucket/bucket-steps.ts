@@ -9,9 +9,9 @@ export interface BucketStep {
   readonly folder: string;
 }
 
-/** With all that it adds to. */
-export async function fetchBackup({ bucket, name, folder }: BucketStep): Promise<void> {
-  await new BucketBackups(bucket).fetch(name, folder);
+/** With those of all that it adds to. */
+export async function fetchHeaders({ bucket, name, folder }: BucketStep): Promise<void> {
+  await new BucketBackups(bucket).fetchHeaders(name, folder);
 }
 
 /** Throws `already_exists` where there is one of that name. */

@@ -100,6 +100,30 @@ describe("a backup in a bucket", () => {
     expect(spools().filter((name) => !before.includes(name))).toEqual([]);
   });
 
+  it("fetches of its base what has changed, and compares that with its sum", async () => {
+    const other = await makeCollection(engine);
+    await write(engine, other, "add", record("a"));
+    await back("first");
+    const fetched: string[] = [];
+    server.fault = (call) => {
+      if (/^GET .*first\/packs/u.test(call)) fetched.push(call.replace(/^.*packs\/(\d+).*$/u, "$1"));
+      return null;
+    };
+    // The catalog is in the first pack.
+    await back("same", "first");
+    expect(new Set(fetched.splice(0))).toEqual(new Set(["000001"]));
+    await write(engine, other, "upsert", record("b"));
+    await back("changed", "same");
+    expect(fetched.filter((pack) => pack === "000002")).toHaveLength(1);
+    await expectRestored("changed");
+    const path = "first/packs/000002";
+    const store = new ObjectStore(bucket);
+    const { bytes } = (await store.get(path, "0-9999999"))!;
+    const turned = Buffer.from(bytes.map((byte) => byte ^ 1));
+    await store.put(path, turned, createHash("md5").update(turned).digest());
+    await expect(back("next", "changed")).rejects.toThrow("first/packs/000002 is damaged");
+  });
+
   it("has each file as it was where requests fail, and where they go on failing it names the file and leaves nothing", async () => {
     const folder = temporaryFolder();
     await engine.makeBackup({ target: join(folder, "one"), base: null, tenant: null, keys: false });

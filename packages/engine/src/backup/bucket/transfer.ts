@@ -1,5 +1,6 @@
 /** Files to and from a bucket, in pieces, so that memory does not grow with them. Requests that fail are sent again by the store. */
-import { readdirSync, statSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { constants, readdirSync, statSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { SheafError } from "@sheaf/protocol";
@@ -10,9 +11,11 @@ import { OWNER_ONLY_FILE } from "../../storage/folder/restrict-access.ts";
 import type { ObjectStore } from "../../storage/objects/object-store.ts";
 import { ObjectWriter } from "../../storage/objects/object-writer.ts";
 import { namingFullDisk } from "../naming-full-disk.ts";
+import { type FileRange, type FileSum, writeAll } from "../summed-file.ts";
 
 const PIECE_BYTES = 8 * 2 ** 20;
 const READ_BYTES = 2 ** 20;
+const WRITE_OR_MAKE = constants.O_WRONLY | constants.O_CREAT;
 
 /** Paths of all files below a folder, from there. */
 export function filesBelow(folder: string): readonly string[] {
@@ -22,26 +25,75 @@ export function filesBelow(folder: string): readonly string[] {
 
 /** Makes a file that does not exist yet. Gives its bytes. Throws `failed_precondition` where the object is gone, or another one meanwhile. */
 export async function fetchFile(store: ObjectStore, object: string, path: string): Promise<number> {
+  const whole = { at: 0, bytes: Infinity };
+  return (await receive(piecesOf(store, object, whole), { path, at: 0, flags: "wx" })).bytes;
+}
+
+export interface FetchedPart extends FileRange, FileSum {
+  readonly path: string;
+}
+
+/**
+ * To its place in a file that may be there, or be made. Throws as `fetchFile`, and `failed_precondition` where it does not have
+ * its sum.
+ */
+export async function fetchPart(store: ObjectStore, object: string, part: FetchedPart): Promise<void> {
+  const { path, at, bytes, sha256 } = part;
+  const found = await receive(piecesOf(store, object, { at, bytes }), { path, at, flags: WRITE_OR_MAKE });
+  if (found.bytes !== bytes || found.sha256 !== sha256)
+    throw new SheafError(
+      "failed_precondition",
+      `${object} is damaged: what lies at byte ${at} does not have its checksum`,
+    );
+}
+
+async function* piecesOf(
+  store: ObjectStore,
+  object: string,
+  { at: from, bytes }: FileRange,
+): AsyncGenerator<Buffer, void> {
+  let tag: string | null = null;
+  // There is no range without bytes.
+  if (bytes === 0) return;
+  for (let at = from; ;) {
+    const piece = await store.get(object, `${at}-${Math.min(at + PIECE_BYTES, from + bytes) - 1}`);
+    if (piece === null || piece.start !== at || (tag !== null && piece.tag !== tag))
+      throw new SheafError("failed_precondition", `${object} is missing in the bucket, or changes`);
+    tag = piece.tag;
+    yield piece.bytes;
+    at += piece.bytes.length;
+    if (at >= Math.min(piece.size, from + bytes)) return;
+    if (piece.bytes.length === 0) throw new SheafError("unavailable", `${object} ends too early`);
+  }
+}
+
+interface ReceivingFile {
+  readonly path: string;
+  readonly at: number;
+  readonly flags: string | number;
+}
+
+async function receive(
+  pieces: AsyncIterable<Buffer>,
+  { path, at: from, flags }: ReceivingFile,
+): Promise<FileSum> {
   makeFolder(dirname(path));
   const disk = createDiskSpace(dirname(path));
-  const file = await open(path, "wx", OWNER_ONLY_FILE);
+  const file = await open(path, flags, OWNER_ONLY_FILE);
+  const hash = createHash("sha256");
+  let at = from;
   try {
-    let tag: string | null = null;
-    for (let at = 0; ;) {
-      const piece = await store.get(object, `${at}-${at + PIECE_BYTES - 1}`);
-      if (piece === null || piece.start !== at || (tag !== null && piece.tag !== tag))
-        throw new SheafError("failed_precondition", `${object} is missing in the bucket, or changes`);
-      tag = piece.tag;
-      const claim = disk.claimFile(piece.bytes.length);
+    for await (const piece of pieces) {
+      const claim = disk.claimFile(piece.length);
       try {
-        await file.writeFile(piece.bytes);
+        await writeAll(file, piece, at);
       } finally {
         claim.release();
       }
-      at += piece.bytes.length;
-      if (at >= piece.size) return at;
-      if (piece.bytes.length === 0) throw new SheafError("unavailable", `${object} ends too early`);
+      hash.update(piece);
+      at += piece.length;
     }
+    return { bytes: at - from, sha256: hash.digest("hex") };
   } catch (error) {
     throw namingFullDisk(dirname(path), error);
   } finally {

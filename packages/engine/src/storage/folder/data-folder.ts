@@ -4,6 +4,7 @@
  *     format.json                          version of the layout
  *     lock.json                            who uses the folder
  *     archive.json                         of which archive, and stretch of it, what is written is part
+ *     backups.json                         ids of backups that were made of it
  *     cache.id                             which of the caches of a database this is, where it is one
  *     catalog/                             one LMDB environment
  *     collections/<first 2 hex>/<uuid>/    one LMDB environment per written collection, and beside it

@@ -12,7 +12,9 @@ export const OWNER_ONLY_FILE = 0o600;
 const OTHERS = 0o077;
 /** What Sheaf makes in a data folder. */
 const OWN_FOLDERS: ReadonlySet<string> = new Set(["catalog", "collections", "trash", "models", "spool"]);
-const OWN_FILES: ReadonlySet<string> = new Set(["format.json", "lock.json", "archive.json", "root-key"]);
+const OWN_FILES: ReadonlySet<string> = new Set([
+  ...["format.json", "lock.json", "archive.json", "backups.json", "root-key"],
+]);
 /** A file system has it at its root. */
 const LOST_AND_FOUND = "lost+found";
 
