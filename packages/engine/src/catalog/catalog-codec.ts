@@ -3,16 +3,15 @@ import {
   type Collection,
   type CollectionModels,
   type Json,
-  JsonFloat,
   type JsonObject,
   type Metadata,
-  writeFloat64,
 } from "@sheaf/protocol";
 import type { HeldRecords, StoredKey, TokenUsage } from "../engine.ts";
 import { CorruptDataError, type DataOrigin } from "../storage/corrupt-data-error.ts";
 import { readMetadataFields, writeMetadataFields } from "../storage/values/metadata-codec.ts";
 import { ValueReader } from "../storage/values/value-reader.ts";
 import { VALUE_KIND, type ValueKind, ValueWriter } from "../storage/values/value-writer.ts";
+import { readDescription, writeDescription } from "./description-text.ts";
 
 /** A collection as the catalog keeps it. */
 export interface CollectionEntry {
@@ -57,6 +56,9 @@ export interface DatabaseEntry {
 
 const HAS_METADATA = 1;
 
+/** Each value is finished in the turn, and before the next one is begun. */
+const WRITER = new ValueWriter();
+
 export function encodeTenant(entry: TenantEntry): Uint8Array {
   return encodeFields(VALUE_KIND.tenant, { ...entry });
 }
@@ -99,7 +101,7 @@ export function decodeTokenUsage(value: Uint8Array, origin: DataOrigin): Omit<To
 }
 
 export function encodeCounter(next: number): Uint8Array {
-  return new ValueWriter().begin(VALUE_KIND.counter).u64(next).finish();
+  return finished(WRITER.begin(VALUE_KIND.counter).u64(next));
 }
 
 export function decodeCounter(value: Uint8Array, origin: DataOrigin): number {
@@ -108,7 +110,7 @@ export function decodeCounter(value: Uint8Array, origin: DataOrigin): number {
 
 export function encodeCollection(entry: CollectionEntry): Uint8Array {
   const { metadata, models, tree, epoch, shared, held, ...fields } = entry;
-  const writer = new ValueWriter().begin(VALUE_KIND.collection, metadata === null ? 0 : HAS_METADATA);
+  const writer = WRITER.begin(VALUE_KIND.collection, metadata === null ? 0 : HAS_METADATA);
   const stored: StoredFields = {
     ...fields,
     ...(tree === fields.id ? {} : { tree }),
@@ -117,14 +119,14 @@ export function encodeCollection(entry: CollectionEntry): Uint8Array {
     ...(held === null ? {} : { held: { ...held } }),
     ...(Object.keys(models).length === 0 ? {} : { models }),
   };
-  writer.text(JSON.stringify(stored, markFloats));
+  writer.text(writeDescription(stored));
   if (metadata !== null) writeMetadataFields(writer, metadata);
-  return writer.finish();
+  return finished(writer);
 }
 
 export function decodeCollection(value: Uint8Array, origin: DataOrigin): CollectionEntry {
   const reader = new ValueReader(value, VALUE_KIND.collection, origin);
-  const fields = parseMarked(reader.text(), origin) as StoredFields;
+  const fields = parse(reader.text(), origin, readDescription) as StoredFields;
   const metadata = (reader.flags & HAS_METADATA) === 0 ? null : readMetadataFields(reader);
   reader.end();
   return { tree: fields.id, epoch: "", shared: false, models: {}, held: null, ...fields, metadata };
@@ -143,7 +145,12 @@ type StoredFields = Omit<CollectionEntry, "metadata" | LaterField> &
 type LaterField = "tree" | "epoch" | "shared" | "models" | "held";
 
 function encodeFields(kind: ValueKind, fields: Readonly<Record<string, Json>>): Uint8Array {
-  return new ValueWriter().begin(kind).text(JSON.stringify(fields)).finish();
+  return finished(WRITER.begin(kind).text(JSON.stringify(fields)));
+}
+
+/** In memory of its own: the writer is used again. */
+function finished(writer: ValueWriter): Uint8Array {
+  return Buffer.from(writer.finish());
 }
 
 function decodeFields(value: Uint8Array, kind: ValueKind, origin: DataOrigin): unknown {
@@ -153,40 +160,10 @@ function decodeFields(value: Uint8Array, kind: ValueKind, origin: DataOrigin): u
   return fields;
 }
 
-/**
- * Stands before a float that is whole (`2.0`), which is kept as a string: `JSON.parse` takes `2.0` for `2`. A string
- * that begins with it gets a second one.
- */
-const MARK = "\u007f";
-
-/** `JSON.stringify` has called `toJSON` by now, so the value itself is looked up. */
-function markFloats(this: unknown, key: string, value: unknown): unknown {
-  if (typeof value === "string") return value.startsWith(MARK) ? MARK + value : value;
-  const original: unknown = (this as Readonly<Record<string, unknown>>)[key];
-  return original instanceof JsonFloat ? MARK + writeFloat64(original.value) : value;
-}
-
-/** Few descriptions hold a mark, and looking for one is fast. */
-function parseMarked(text: string, origin: DataOrigin): unknown {
-  const value = parse(text, origin);
-  return text.includes(MARK) ? unmarked(value) : value;
-}
-
-function unmarked(value: unknown): unknown {
-  if (typeof value === "string") {
-    if (!value.startsWith(MARK)) return value;
-    const rest = value.slice(MARK.length);
-    return rest.startsWith(MARK) ? rest : new JsonFloat(Number(rest));
-  }
-  if (Array.isArray(value)) return value.map(unmarked);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, unmarked(member)]));
-}
-
 /** The checksum was right, so JSON that does not parse was never written by this version. */
-function parse(text: string, origin: DataOrigin): unknown {
+function parse(text: string, origin: DataOrigin, read: (text: string) => unknown = JSON.parse): unknown {
   try {
-    return JSON.parse(text);
+    return read(text);
   } catch {
     throw new CorruptDataError(origin, 0, "the fields are not JSON");
   }

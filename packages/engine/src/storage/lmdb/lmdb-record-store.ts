@@ -39,8 +39,10 @@ import { decodeOrReport } from "../values/decode-or-report.ts";
 import { ValueWriter } from "../values/value-writer.ts";
 import { forgetUpTo, writeBatch } from "./write-batch.ts";
 
+/** Of all stores, which may be opened for one write each: a value is put, and so copied, in the turn that made it. */
+const writer = new ValueWriter();
+
 export class LmdbRecordStore implements RecordStore {
-  readonly #writer = new ValueWriter();
   #source: EntrySource;
   /** `null`: nothing was written yet. */
   #space: EntrySpace | null;
@@ -255,7 +257,7 @@ export class LmdbRecordStore implements RecordStore {
   ): Generator<void, StoreChange> {
     const change = isInSteps(planned) ? yield* planned : planned;
     return yield* writeBatch(space, change, {
-      ...{ writer: this.#writer, before, admit },
+      ...{ writer, before, admit },
       keptFrom: this.#keptFrom,
     });
   }
@@ -384,7 +386,6 @@ export class LmdbRecordStore implements RecordStore {
   /** What operations up to this one changed is not known any more; ids of removed records are nowhere else. */
   async forgetUpTo(sequence: number): Promise<void> {
     if (this.#space === null || sequence <= this.completeFrom) return;
-    const writer = this.#writer;
     await this.#transact((space) => forgetUpTo(space, sequence, { writer, before: this.#readHead() }));
   }
 
