@@ -30,7 +30,6 @@ import type { Catalog } from "./catalog/catalog.ts";
 import { staleRead } from "./collection/check-unchanged.ts";
 import { makeReadToken, readSequence, tokenScope } from "./collection/read-token.ts";
 import { collectionStatistics, collectionUsage, indexingStatus } from "./collection/collection-statistics.ts";
-import { isStoredAsGiven } from "./collection/plan-write.ts";
 import { CollectionCalls } from "./collection/collection-calls.ts";
 import { CollectionForker } from "./collection/collection-forker.ts";
 import { DeleteBehind } from "./collection/removal/delete-behind.ts";
@@ -304,9 +303,8 @@ export class LocalEngine implements Engine {
     return this.#calls.use(ref, options, (collection) => collection.write(request), "records");
   }
 
-  async writeAsGiven(ref: CollectionRef, request: WriteRequest, options?: EngineOptions): Promise<boolean> {
-    const { schema } = await this.#catalog.collection(ref);
-    return isStoredAsGiven(schema) && this.write(ref, request, options).then(() => true);
+  writeAsGiven(ref: CollectionRef, request: WriteRequest, options?: EngineOptions): Promise<boolean> {
+    return this.#calls.writeAsGiven(ref, request, options);
   }
 
   delete(ref: CollectionRef, request: DeleteRequest, options?: EngineOptions): Promise<number> {

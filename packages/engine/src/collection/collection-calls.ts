@@ -1,6 +1,6 @@
 /** How a call of the engine gets its collection: opened, measured, and with what is left of a read kept for later. */
 import { isDeepStrictEqual } from "node:util";
-import type { CancelSignal, CollectionRef, JsonObject } from "@sheaf/protocol";
+import type { CancelSignal, CollectionRef, JsonObject, WriteRequest } from "@sheaf/protocol";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { EngineOptions, ResultBatch } from "../engine.ts";
 import type { StartedRead } from "../query/execute.ts";
@@ -8,6 +8,7 @@ import { CallMeter, type StageTimes } from "../query/stage-times.ts";
 import type { CollectionPool, NeededParts } from "./collection-pool.ts";
 import type { CollectionReads } from "./collection-reads.ts";
 import type { OpenCollection } from "./open-collection.ts";
+import { isStoredAsGiven } from "./plan-write.ts";
 import { ViewVoid } from "../storage/log/logged-record-store.ts";
 import { OpenReads } from "./open-reads.ts";
 
@@ -32,6 +33,29 @@ export class CollectionCalls {
     needs?: NeededParts,
   ): Promise<T> {
     const { id } = await this.#catalog.collection(ref);
+    return this.#useKnown({ ...ref, id }, options, work, needs);
+  }
+
+  /** `false`: nothing is written, for the schema wants more made of the records. Else as a write. */
+  async writeAsGiven(
+    ref: CollectionRef,
+    request: WriteRequest,
+    options: EngineOptions | undefined,
+  ): Promise<boolean> {
+    const { id, schema } = await this.#catalog.collection(ref);
+    if (!isStoredAsGiven(schema)) return false;
+    const write = (collection: OpenCollection): Promise<void> => collection.write(request);
+    await this.#useKnown({ ...ref, id }, options, write, "records");
+    return true;
+  }
+
+  /** Of a collection that was looked up. */
+  #useKnown<T>(
+    ref: CollectionRef,
+    options: EngineOptions | undefined,
+    work: (collection: OpenCollection, signal: CancelSignal, times: StageTimes) => Promise<T>,
+    needs?: NeededParts,
+  ): Promise<T> {
     return this.meter.measure(options, async (times) => {
       for (let isAgain = false; ; isAgain = true) {
         let isRefreshed = false;
@@ -45,7 +69,7 @@ export class CollectionCalls {
             isRefreshed = true;
             return work(collection, signal, times.opened());
           };
-          return await this.#pool.use(id, options?.signal, run, needs);
+          return await this.#pool.use(ref.id, options?.signal, run, needs);
         } catch (error) {
           // The log was trimmed beyond what this server has read of it: it is opened again, with the rest.
           if (!(error instanceof ViewVoid) || isRefreshed || isAgain) throw error;

@@ -24,8 +24,18 @@ const VALUE_TYPE_OF: Readonly<Record<MetadataKind, ValueType>> = {
   string_array: "string",
 };
 
+/** Of schemas that are frozen: many collections have the same one, and each call asks for what it says. */
+const PLANS = new WeakMap<JsonObject, IndexPlan>();
+
 /** The indexes that a collection with this schema has, apart from those every collection has. */
 export function indexPlan(schema: JsonObject): IndexPlan {
+  if (!Object.isFrozen(schema)) return readPlan(schema);
+  const known = PLANS.get(schema) ?? readPlan(schema);
+  PLANS.set(schema, known);
+  return known;
+}
+
+function readPlan(schema: JsonObject): IndexPlan {
   const { space, embeddingFunction } = denseIndexOf(schema);
   const sparse: SparseIndexPlan[] = [];
   for (const key of Object.keys(objectAt(schema, "keys") ?? {})) {
