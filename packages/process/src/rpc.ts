@@ -4,6 +4,7 @@
  * cancels it on the other side too.
  */
 import { abortError, type CancelSignal, Cancellation, type ErrorMessage, SheafError } from "@sheaf/protocol";
+import { WaitTimes } from "./wait-times.ts";
 import { BusyWait } from "./busy-wait.ts";
 import type { Channel } from "./channel.ts";
 import { packedFormOf, unpackMessage } from "./packed-message.ts";
@@ -44,6 +45,8 @@ type AnswerFrame = Extract<Frame, { type: "result" | "error" | "ended" }>;
 
 /** How long an expected call may take to come: what the caller has to do before it makes it. */
 const EXPECTED_CALL_MS = 0.5;
+/** As if it had a number. */
+const EXPECTED_CALL = 0;
 /** How long its caller waits awake for the answer. */
 const EXPECTED_ANSWER_MS = 1;
 
@@ -89,6 +92,8 @@ export class RpcClient {
   readonly #kept = new Map<number, () => void>();
   readonly #closedError: () => Error;
   readonly #wait = new BusyWait();
+  /** Of calls that were expected. */
+  readonly #times = new WaitTimes(EXPECTED_ANSWER_MS);
   #nextId = 1;
   #isCallExpected = false;
   #heard = 0;
@@ -150,12 +155,18 @@ export class RpcClient {
       }
       try {
         this.#channel.send(this.#frameOf(id, method, args, options));
-        if (this.#isCallExpected && options.takesCores !== true) this.#wait.begin(EXPECTED_ANSWER_MS);
+        if (this.#isCallExpected && options.takesCores !== true) this.#awaitAnswer(id, method);
         this.#isCallExpected = false;
       } catch (error) {
         this.#settled(id)?.reject(error as Error);
       }
     });
+  }
+
+  /** Awake, unless answers of that method take longer than that: they wait for a disk, or for a machine that has other work. */
+  #awaitAnswer(id: number, method: string): void {
+    this.#times.begin(id, method);
+    if (this.#times.isShort(method)) this.#wait.begin(EXPECTED_ANSWER_MS);
   }
 
   /** Arguments that were packed go as they are, and before the call. */
@@ -190,6 +201,7 @@ export class RpcClient {
     if (pending === undefined) return undefined;
     this.#pending.delete(id);
     this.#wait.end();
+    this.#times.end(id);
     pending.options.signal?.removeEventListener("abort", pending.onAbort);
     return pending;
   }
@@ -271,13 +283,16 @@ export class RpcServer {
     this.#onUnexpected = onUnexpected;
     this.#ownerOf = ownerOf;
     const wait = new BusyWait();
+    const times = new WaitTimes(EXPECTED_CALL_MS);
     channel.onMessage((message) => {
       const frame = message as Frame;
       if (frame.type === "expect") {
-        wait.begin(EXPECTED_CALL_MS);
+        times.begin(EXPECTED_CALL, "call");
+        if (times.isShort("call")) wait.begin(EXPECTED_CALL_MS);
         return;
       }
       wait.end();
+      if (frame.type === "call") times.end(EXPECTED_CALL);
       if (frame.type === "ping") channel.send({ type: "pong" } satisfies Frame);
       else if (frame.type === "call") void this.#answer(frame);
       else if (frame.type === "cancel") {
