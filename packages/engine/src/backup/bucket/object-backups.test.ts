@@ -121,6 +121,7 @@ describe("a backup in a bucket", () => {
     const { bytes } = (await store.get(path, "0-9999999"))!;
     const turned = Buffer.from(bytes.map((byte) => byte ^ 1));
     await store.put(path, turned, createHash("md5").update(turned).digest());
+    await write(engine, other, "upsert", record("c"));
     await expect(back("next", "changed")).rejects.toThrow("first/packs/000002 is damaged");
   });
 
