@@ -8,9 +8,13 @@ class TableArguments {
   size: u32;
   /** For every four elements, what each of the 16 sign patterns adds, as a whole number up to 63. */
   table: usize;
+  /** Elements, a multiple of 4, that a check looks at. */
+  checked: u32;
   /** Out: <signs, query> is about sum * scale + shift. */
   scale: f32;
   shift: f32;
+  /** Out: the same of the first `checked` elements. */
+  checkedShift: f32;
 }
 
 const TABLE_MAX: f64 = 63;
@@ -27,7 +31,9 @@ export function buildTable(pointer: usize): void {
   const end = args.vector + ((<usize>args.size) << 2);
   let range: f32 = 0;
   let shift: f32 = 0;
+  const checked = args.vector + ((<usize>args.checked) << 2);
   for (let p = args.vector; p < end; p += 16) {
+    if (p == checked) args.checkedShift = shift;
     const span = sumOfFloats(f32x4.abs(v128.load(p)));
     range = max(range, span);
     shift -= span;

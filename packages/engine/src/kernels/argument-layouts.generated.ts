@@ -180,6 +180,9 @@ export const SCAN = {
   base: "f32",
   scale: "f32",
   shift: "f32",
+  checked: "u32",
+  checkScale: "f32",
+  checkShift: "f32",
   scratch: "u32",
   best: "u32",
 } as const;
@@ -209,6 +212,8 @@ export const TABLE = {
   vector: "u32",
   size: "u32",
   table: "u32",
+  checked: "u32",
   scale: "f32",
   shift: "f32",
+  checkedShift: "f32",
 } as const;

@@ -162,10 +162,15 @@ describe("centroids", () => {
 });
 
 describe("FastScan", () => {
-  function prepareScan(memory: KernelMemory, dimension: number, seed: number, entry: () => number) {
+  interface ScanCase {
+    readonly dimension: number;
+    readonly seed: number;
+    readonly blocks?: number;
+  }
+
+  function prepareScan(memory: KernelMemory, { dimension, seed, blocks = 5 }: ScanCase, entry: () => number) {
     const random = randomOf(seed);
     const codeBytes = Math.ceil(dimension / 64) * 8;
-    const blocks = 5;
     const args = memory.block(SCAN);
     args.codes = fillBytes(memory, codeBytes * 32 * blocks, random);
     args.blocks = blocks;
@@ -189,7 +194,7 @@ describe("FastScan", () => {
       fc.property(dimensions, seeds, fc.integer({ min: 1, max: 60 }), (dimension, seed, keep) => {
         const same = sameBits((memory) => {
           const random = randomOf(seed);
-          const args = prepareScan(memory, dimension, seed, () => random() * 64);
+          const args = prepareScan(memory, { dimension, seed }, () => random() * 64);
           args.best = candidates(memory, keep, 32 + (seed & 31)).pointer;
           return (kernels) => kernels.scanBlocks(args.pointer);
         });
@@ -197,6 +202,30 @@ describe("FastScan", () => {
       }),
       runs,
     );
+  });
+
+  it("leaves out what its twin leaves out after the first bytes of the codes", () => {
+    const counts = new Set<number>();
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 200 }), seeds, (dimension, seed) => {
+        const same = sameBits((memory) => {
+          const random = randomOf(seed);
+          const args = prepareScan(memory, { dimension, seed, blocks: 40 }, () => random() * 64);
+          const best = candidates(memory, 32 * 40, 32 * 41);
+          args.best = best.pointer;
+          best.threshold = 60 * args.codeBytes * args.scale * random();
+          args.checked = 2 + 2 * Math.floor((random() * (args.codeBytes - 2)) / 2);
+          args.checkScale = args.scale * (1 + random());
+          return (kernels) => {
+            kernels.scanBlocks(args.pointer);
+            counts.add(best.count);
+          };
+        });
+        expect(same).toBe(true);
+      }),
+      runs,
+    );
+    expect(counts.size).toBeGreaterThan(10);
   });
 
   it("adds bases as its twin does", () => {
@@ -227,6 +256,7 @@ describe("FastScan", () => {
           const args = memory.block(TABLE);
           args.vector = fillFloats(memory, size, () => gauss(random) * 2 ** -shortness);
           args.size = size;
+          args.checked = 4 * Math.floor(random() * (size / 4));
           args.table = memory.allocate(size * 4);
           return (kernels) => kernels.buildTable(args.pointer);
         });
@@ -238,7 +268,7 @@ describe("FastScan", () => {
 
   it("does not overflow where every entry is the largest", () => {
     const same = sameBits((memory) => {
-      const args = prepareScan(memory, 4_096, 1, () => 63);
+      const args = prepareScan(memory, { dimension: 4_096, seed: 1 }, () => 63);
       memory.f32(args.biases, 160).fill(0);
       memory.f32(args.factors, 160).fill(1);
       setFields(args, { base: 0, scale: 1, shift: 0 });

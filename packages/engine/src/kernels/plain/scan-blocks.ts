@@ -6,22 +6,28 @@ import type { Views } from "./views.ts";
 
 const f = Math.fround;
 
+/** As `assembly/scan-blocks.ts` has it. */
+const TRIED = 16;
+
 export function scanBlocks(views: Views, pointer: number): void {
   const args = blockAt(SCAN, views, pointer);
   const best = blockAt(CANDIDATES, views, args.best);
   const scratch = args.scratch >>> 2;
+  let tried = 0;
+  let leftOut = 0;
   for (let block = 0; block < args.blocks; block++) {
     const mask = views.u32[(args.masks >>> 2) + block]!;
     if (mask === 0) continue;
-    // All 32 scores against one threshold: making room must not raise it halfway.
-    const threshold = best.threshold;
-    let hits = 0;
-    for (let row = 0; row < 32; row++) {
-      const score = scoreRow(views, args, block, row);
-      views.f32[scratch + row] = score;
-      if (score > threshold) hits |= 1 << row;
+    if (args.checked > 0 && (tried < TRIED || 2 * leftOut >= tried)) {
+      const { checked: bytes, checkScale: scale, checkShift: shift } = args;
+      tried++;
+      if ((scoreBlock(views, args, block, { bytes, scale, shift }) & mask) === 0) {
+        leftOut++;
+        continue;
+      }
     }
-    hits &= mask;
+    const { codeBytes: bytes, scale, shift } = args;
+    const hits = scoreBlock(views, args, block, { bytes, scale, shift }) & mask;
     if (hits === 0) continue;
     makeRoom(views, args.best);
     for (let row = 0; row < 32; row++) {
@@ -32,17 +38,39 @@ export function scanBlocks(views: Views, pointer: number): void {
   }
 }
 
-function scoreRow(views: Views, args: ArgumentBlock<typeof SCAN>, block: number, row: number): number {
-  const codeBytes = args.codeBytes;
-  const codes = args.codes + block * codeBytes * 32 + row;
+/** What scores are made of: so many bytes of each code, and what their sum counts. */
+interface Weights {
+  readonly bytes: number;
+  readonly scale: number;
+  readonly shift: number;
+}
+
+/** All 32 scores against one threshold: making room must not raise it halfway. */
+function scoreBlock(views: Views, args: ArgumentBlock<typeof SCAN>, block: number, weights: Weights): number {
+  const { threshold } = blockAt(CANDIDATES, views, args.best);
+  let hits = 0;
+  for (let row = 0; row < 32; row++) {
+    const score = scoreRow(views, args, block * 32 + row, weights);
+    views.f32[(args.scratch >>> 2) + row] = score;
+    if (score > threshold) hits |= 1 << row;
+  }
+  return hits;
+}
+
+function scoreRow(
+  views: Views,
+  args: ArgumentBlock<typeof SCAN>,
+  at: number,
+  { bytes, scale, shift }: Weights,
+): number {
+  const codes = args.codes + (at >>> 5) * args.codeBytes * 32 + (at & 31);
   const table = args.table;
   let sum = 0;
-  for (let byte = 0; byte < codeBytes; byte++) {
+  for (let byte = 0; byte < bytes; byte++) {
     const code = views.u8[codes + byte * 32]!;
     sum += views.u8[table + byte * 32 + (code & 15)]! + views.u8[table + byte * 32 + 16 + (code >> 4)]!;
   }
-  const at = block * 32 + row;
-  const value = f(f(sum * args.scale) + args.shift);
+  const value = f(f(sum * scale) + shift);
   const base = f(views.f32[(args.biases >>> 2) + at]! + args.base);
   return f(base + f(views.f32[(args.factors >>> 2) + at]! * value));
 }

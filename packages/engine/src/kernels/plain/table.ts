@@ -13,6 +13,7 @@ export function buildTable(views: Views, pointer: number): void {
   let range = 0;
   let shift = 0;
   for (let j = 0; j < vector.length; j += 4) {
+    if (j === args.checked) args.checkedShift = shift;
     const span = sumOf(vector.subarray(j, j + 4).map(Math.abs));
     range = Math.max(range, span);
     shift = f(shift - span);

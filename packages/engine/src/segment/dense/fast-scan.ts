@@ -6,6 +6,14 @@ import { CONFIDENCE, type DenseQuery } from "./dense-query.ts";
 import type { DenseSegment } from "./dense-segment.ts";
 import { ERROR_PER_FACTOR } from "./sign-code.ts";
 
+/** Of a code, what a check looks at. */
+const CHECKED_SHARE = 3 / 8;
+/**
+ * What the first part of a code says of the rest counts at so many deviations above its value. A row at the edge whose
+ * estimate is in the middle of its own deviation is left out by 1 check in 3,000.
+ */
+const CHECK_CONFIDENCE = 2.5;
+
 /** Rows in blocks of 32: byte addresses, as in `assembly/scan-blocks.ts`. */
 export interface ScannedBlocks {
   readonly codes: number;
@@ -16,19 +24,27 @@ export interface ScannedBlocks {
   readonly firstId: number;
   /** Added to the score of every row. */
   readonly base: number;
+  /** Few of them are expected to be near, so that blocks are looked at in two steps. */
+  readonly areFar?: boolean;
 }
 
 export class FastScan {
   readonly #segment: DenseSegment;
   readonly #scan: ArgumentBlock<typeof SCAN>;
   readonly #table: ArgumentBlock<typeof TABLE>;
+  /** Bytes of a code: all, and those of a check. */
+  readonly #codeBytes: number;
+  readonly #checked: number;
 
   constructor(segment: DenseSegment, candidates: CandidateBuffer) {
     const { memory, at, size, codeBytes } = segment.layout;
     this.#segment = segment;
     this.#scan = memory.block(SCAN);
     this.#table = memory.block(TABLE);
+    this.#codeBytes = codeBytes;
+    this.#checked = 2 * Math.round((codeBytes * CHECKED_SHARE) / 2);
     setFields(this.#table, { vector: segment.rotation.address, size, table: at.table });
+    this.#table.checked = this.#checked * 8;
     setFields(this.#scan, { codeBytes, table: at.table, scratch: at.scratch });
     setFields(this.#scan, { best: candidates.pointer });
   }
@@ -37,7 +53,12 @@ export class FastScan {
   load({ length }: DenseQuery): void {
     this.#segment.layout.memory.kernels.buildTable(this.#table.pointer);
     this.#scan.scale = this.#table.scale;
-    this.#scan.shift = this.#table.shift + CONFIDENCE * ERROR_PER_FACTOR * length;
+    const error = CONFIDENCE * ERROR_PER_FACTOR * length;
+    this.#scan.shift = this.#table.shift + error;
+    const parts = this.#codeBytes / this.#checked;
+    this.#scan.checkScale = parts * this.#table.scale;
+    this.#scan.checkShift =
+      parts * this.#table.checkedShift + CHECK_CONFIDENCE * Math.sqrt(parts - 1) * length + error;
   }
 
   /** Adds the rows whose estimate is above the threshold to the candidates. */
@@ -49,6 +70,7 @@ export class FastScan {
     this.#scan.masks = rows.masks;
     this.#scan.firstId = rows.firstId;
     this.#scan.base = rows.base;
+    this.#scan.checked = rows.areFar === true ? this.#checked : 0;
     this.#segment.layout.memory.kernels.scanBlocks(this.#scan.pointer);
   }
 }

@@ -56,7 +56,8 @@ export class ListProbe {
     const { length } = query;
     const reach = reachFor(this.#segment.reach, query.expected);
     orderLists(this.#segment, this.#order, this.#scorer.scoreCentroids(), { length, reach });
-    // A tail has no order: only when all of it was estimated are its first candidates worth scoring.
+    // A tail has no order: only when all of it was estimated are its candidates worth scoring, but for a few that tell how
+    // high others must be.
     const { firstSlots, slots } = this.#segment.lists;
     let stretch = slots.length === 1 ? Infinity : FIRST_STRETCH;
     let seen = 0;
@@ -68,6 +69,7 @@ export class ListProbe {
       const end = Math.min(first + slots[list]!, roundUp(this.#segment.used));
       for (let slot = first; slot < end; slot += SLOTS_PER_SCAN) {
         seen += this.#scanSlots(query, list, slot, Math.min(slot + SLOTS_PER_SCAN, end));
+        if (stretch === Infinity && query.nearest.threshold === -Infinity) this.#candidates.offerBest(query);
         if (seen < stretch) continue;
         this.#candidates.drain(query);
         seen = 0;
@@ -92,6 +94,7 @@ export class ListProbe {
       masks: at.masks + first / 8,
       firstId: first,
       base: this.#scorer.bases[list]!,
+      areFar: this.#order.bounds.length === 1,
     });
     return wanted;
   }
