@@ -288,8 +288,8 @@ export class CollectionIndex {
 
   /** Stages a row. */
   *#write(record: StoredRecord): Generator<void, void> {
-    const vector = prepare(this.#plan.space, record.embedding);
-    const segment = this.#segmentFor(vector.length);
+    const segment = this.#segmentFor(record.embedding.length);
+    const vector = prepare(this.#plan.space, record.embedding, this.#blocks!.one);
     // A record that the store has just made has no row: looking through all segments for its id takes longest of all.
     if (record.offset <= this.#maxOffset)
       for (const former of [this.#segments.ofOffset(record.offset), this.#segments.ofId(record.id)])

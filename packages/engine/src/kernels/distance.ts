@@ -92,9 +92,12 @@ export function normalize(
   return unit;
 }
 
-/** The form of a vector that `preparedDistance` compares: of length 1 for cosine, itself for the other spaces. */
-export function prepare(space: Space, vector: Float32Array): Float32Array {
-  return space === "cosine" ? normalize(vector) : vector;
+/**
+ * The form of a vector that `preparedDistance` compares: of length 1 for cosine, in `unit` if that is given, itself for
+ * the other spaces.
+ */
+export function prepare(space: Space, vector: Float32Array, unit?: Float32Array): Float32Array {
+  return space === "cosine" ? normalize(vector, unit) : vector;
 }
 
 /**

@@ -34,7 +34,7 @@ export interface SegmentRow {
   readonly id: string;
   readonly document: DocumentText | null;
   readonly metadata: Metadata | null;
-  /** In the form that distances are computed from. */
+  /** In the form that distances are computed from. Copied at once: the caller may use its memory for the next. */
   readonly vector: Float32Array;
   readonly sparse: SparseVectors;
 }

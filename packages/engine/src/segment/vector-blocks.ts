@@ -4,11 +4,14 @@
  */
 export class VectorBlocks {
   readonly dimension: number;
+  /** Room for the vector of a row until that is in its block: memory for each would have to be collected. */
+  readonly one: Float32Array;
   #spare: Float32Array | null = null;
   #readers = 0;
 
   constructor(dimension: number) {
     this.dimension = dimension;
+    this.one = new Float32Array(dimension);
   }
 
   /** Room for so many vectors, with anything in it. */
