@@ -44,6 +44,11 @@ export class MetadataRows implements RowMetadata {
     return this.#length;
   }
 
+  /** Some may hold a key that is not in `keys`. */
+  get hasOtherKeys(): boolean {
+    return this.keys.texts.length >= TABLE_KEYS;
+  }
+
   get totalBytes(): number {
     const arrays = this.arrays.reduce((sum, { byteLength }) => sum + byteLength, 0);
     return this.#buffers.reduce((sum, { length }) => sum + length, this.#writer.length + arrays);
@@ -77,7 +82,7 @@ export class MetadataRows implements RowMetadata {
 
   value(row: number, key: string): MetadataValue | undefined {
     const number = this.keys.find(key);
-    if (number === undefined && this.keys.texts.length < TABLE_KEYS) return undefined;
+    if (number === undefined && !this.hasOtherKeys) return undefined;
     return this.#moveTo(row) ? this.#reader.value(key, number) : undefined;
   }
 

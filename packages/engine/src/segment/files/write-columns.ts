@@ -58,7 +58,8 @@ export async function writeColumns(
     const others = new KeyRows();
     let added = 0;
     let work = 0;
-    for (let row = 0; row < metadata.length; row++) {
+    const rows = areAllMade(metadata, parts) ? 0 : metadata.length;
+    for (let row = 0; row < rows; row++) {
       const keysOfRow = metadata.get(row);
       for (const [key, value] of keysOfRow ?? []) {
         const part = parts.get(key);
@@ -95,6 +96,15 @@ export async function writeColumns(
   places.push(pages.position);
   await pages.end();
   return { keys, places };
+}
+
+/** There is no other key in the block, so rows need not be decoded for what they hold. */
+function areAllMade(metadata: RowMetadata, parts: ColumnParts): boolean {
+  if (!(metadata instanceof MetadataRows) || metadata.hasOtherKeys) return false;
+  return metadata.keys.texts.every((key) => {
+    const part = parts.get(key);
+    return part !== undefined && !(part instanceof ColumnBuilder);
+  });
 }
 
 /** Members of arrays. */
