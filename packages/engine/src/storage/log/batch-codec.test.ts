@@ -4,16 +4,17 @@ import { storedRecord } from "../record-store.suite.ts";
 import type { StoreChange } from "../record-store.ts";
 import { runSteps } from "../steps.ts";
 import { decodeBatch, encodeBatch } from "./batch-codec.ts";
+import type { LogPart } from "./commit-log.ts";
+import { partitionOf } from "./partition-of.ts";
 
 const HEAD = { sequence: 9, nextOffset: 7, dimension: 2 };
 
-function there(change: StoreChange): readonly Uint8Array[] {
-  return runSteps(encodeBatch(change));
+function there(change: StoreChange, partitions?: number): readonly LogPart[] {
+  return runSteps(encodeBatch(change, { partitions }));
 }
 
-function back(bodies: readonly Uint8Array[]): StoreChange {
-  const parts = bodies.map((body) => ({ partition: 0, body: Buffer.from(body) }));
-  return runSteps(decodeBatch({ id: "b", parts }, "c"));
+function back(parts: readonly LogPart[], wanted?: number): StoreChange {
+  return runSteps(decodeBatch({ id: "b", parts }, "c", wanted));
 }
 
 it("gives back every batch", () => {
@@ -49,10 +50,10 @@ it("cuts a batch into parts, in which a long record is alone", () => {
   const puts = [storedRecord(0), long, ...Array.from({ length: 6_000 }, (_, i) => storedRecord(i + 2))];
   const removes = Array.from({ length: 20_000 }, (_, i) => ({ id: `gone ${i}`, offset: i, sequence: i }));
   const change = { head: HEAD, puts, removes };
-  const bodies = there(change);
-  expect(bodies.length).toBeGreaterThan(4);
-  expect(bodies.filter(({ length }) => length > 400_000)).toHaveLength(1);
-  const found = back(bodies);
+  const parts = there(change);
+  expect(parts.length).toBeGreaterThan(4);
+  expect(parts.filter(({ body }) => body.length > 400_000)).toHaveLength(1);
+  const found = back(parts);
   expect(found.removes).toEqual(removes);
   expect(found.puts.map(({ offset }) => offset)).toEqual(puts.map(({ offset }) => offset));
   expect(Buffer.from(found.puts[1]!.document as Uint8Array).toString()).toBe(long.document);
@@ -66,11 +67,11 @@ it("refuses a batch that no statement of a database should bring", () => {
 });
 
 it("names the log and the batch whose bytes are others", () => {
-  const [body] = there({ head: HEAD, puts: [storedRecord(0)], removes: [] });
-  for (const at of [0, 5, 20, body!.length - 1]) {
-    const damaged = Buffer.from(body!);
+  const [part] = there({ head: HEAD, puts: [storedRecord(0)], removes: [] });
+  for (const at of [0, 5, 20, part!.body.length - 1]) {
+    const damaged = Buffer.from(part!.body);
     damaged[at]! ^= 1;
-    expect(() => back([damaged])).toThrow("stored data is damaged: log of c, key 62");
+    expect(() => back([{ partition: 0, body: damaged }])).toThrow("stored data is damaged: log of c, key 62");
   }
 });
 
@@ -82,6 +83,30 @@ it("reads version 1 as it was written", () => {
     puts: [storedRecord(6, { document: "text", metadata: new Map([["n", 1n]]) })],
     removes: [{ id: "gone", offset: 2, sequence: 8 }],
   };
-  expect(Buffer.from(there(change)[0]!).toString("hex")).toBe(golden);
-  expect(back([Buffer.from(golden, "hex")])).toEqual(change);
+  expect(Buffer.from(there(change)[0]!.body).toString("hex")).toBe(golden);
+  expect(back([{ partition: 0, body: Buffer.from(golden, "hex") }])).toEqual(change);
+});
+
+it("gives each partition what is of it, and all of them the head", () => {
+  const puts = Array.from({ length: 40 }, (_, i) => storedRecord(i, { sequence: i + 1 }));
+  const removes = Array.from({ length: 20 }, (_, i) => ({ id: `gone ${i}`, offset: i, sequence: 50 + i }));
+  const change = { head: HEAD, puts, removes };
+  const parts = there(change, 5);
+  expect(parts.map(({ partition }) => partition)).toEqual([-1, 0, 1, 2, 3, 4]);
+  const whole = back(parts);
+  expect(whole.puts.map(({ id }) => id)).toEqual(puts.map(({ id }) => id));
+  expect(whole.removes).toEqual(removes);
+  for (let partition = 0; partition < 5; partition++) {
+    const isOwn = ({ id }: { readonly id: string }): boolean => partitionOf(id, 5) === partition;
+    const found = back(parts, partition);
+    expect(found.head).toEqual(HEAD);
+    expect(found.puts.map(({ id }) => id)).toEqual(puts.filter(isOwn).map(({ id }) => id));
+    expect(found.removes).toEqual(removes.filter(isOwn));
+  }
+});
+
+it("tells a partition of a batch that changes nothing in it", () => {
+  const change = { head: HEAD, puts: [storedRecord(0, { id: "a" })], removes: [] };
+  const other = partitionOf("a", 2) === 0 ? 1 : 0;
+  expect(back(there(change, 2), other)).toEqual({ head: HEAD, puts: [], removes: [] });
 });

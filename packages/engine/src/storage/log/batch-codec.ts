@@ -16,7 +16,8 @@ import {
 } from "../values/value-codec.ts";
 import { ValueReader } from "../values/value-reader.ts";
 import { VALUE_KIND, ValueWriter } from "../values/value-writer.ts";
-import type { LogBatch } from "./commit-log.ts";
+import { EVERY_PARTITION, type LogBatch, type LogPart } from "./commit-log.ts";
+import { partitionOf } from "./partition-of.ts";
 
 /** A part is ended with the entry that reaches it. */
 const PART_BYTES = 256 * 1024;
@@ -24,45 +25,62 @@ const PART_BYTES = 256 * 1024;
 const MOST_BYTES = 128 * 1024 * 1024;
 
 interface EncodeOptions {
+  /** Of the collection. */
+  readonly partitions?: number | undefined;
   readonly mostBytes?: number;
   readonly onValue?: (bytes: number) => void;
 }
 
-/** Throws `too_large`. @param onValue Told how many bytes each put record has, as it is in a store. */
+/**
+ * Each part is of one partition. Where there are several of these the first part has the head alone, for those that the batch
+ * changes nothing in. Throws `too_large`.
+ *
+ * @param onValue Told how many bytes each put record has, as it is in a store.
+ */
 export function* encodeBatch(
   { head, puts, removes }: StoreChange,
-  { mostBytes = MOST_BYTES, onValue = () => {} }: EncodeOptions = {},
-): Generator<void, readonly Uint8Array[]> {
-  const parts: Uint8Array[] = [];
-  let [bytes, part]: [number, OpenPart | null] = [0, null];
-  function* close(): Generator<void, void> {
-    if (part === null) return;
-    const body = yield* finished(part);
-    part = null;
+  { partitions = 1, mostBytes = MOST_BYTES, onValue = () => {} }: EncodeOptions = {},
+): Generator<void, readonly LogPart[]> {
+  const parts: LogPart[] = [];
+  const open = new Map<number, OpenPart>();
+  let bytes = 0;
+  const partOf = (partition: number): OpenPart => {
+    const known = open.get(partition);
+    if (known !== undefined) return known;
+    const part = begun(head);
+    open.set(partition, part);
+    return part;
+  };
+  function* close(partition: number): Generator<void, void> {
+    const body = yield* finished(partOf(partition));
+    open.delete(partition);
     bytes += body.length;
     if (bytes > mostBytes)
       throw new SheafError("too_large", `the write takes more than ${mostBytes} bytes in the log`);
-    parts.push(body);
+    parts.push({ partition, body });
   }
+  if (partitions > 1) yield* close(EVERY_PARTITION);
   const scratch = new ValueWriter();
   for (const removed of removes) {
-    part ??= begun(head);
+    const partition = partitionOf(removed.id, partitions);
+    const part = partOf(partition);
     part.removes.push(removed);
     part.bytes += 20 + removed.id.length;
-    if (part.bytes >= PART_BYTES) yield* close();
+    if (part.bytes >= PART_BYTES) yield* close(partition);
     yield;
   }
   for (const record of puts) {
-    part ??= begun(head);
+    const partition = partitionOf(record.id, partitions);
+    const part = partOf(partition);
     const value = yield* encodeValue(scratch, record);
     onValue(value.length);
     part.puts.push({ offset: record.offset, value });
     part.bytes += value.length;
-    if (part.bytes >= PART_BYTES) yield* close();
+    if (part.bytes >= PART_BYTES) yield* close(partition);
     yield;
   }
-  if (parts.length === 0) part ??= begun(head);
-  yield* close();
+  if (parts.length === 0) partOf(0);
+  for (const partition of [...open.keys()].sort((a, b) => a - b)) yield* close(partition);
   return parts;
 }
 
@@ -92,15 +110,24 @@ function* finished({ head, removes, puts, bytes }: OpenPart): Generator<void, Ui
   return yield* writer.finishInSteps();
 }
 
-/** @param collection For the words of a `CorruptDataError`. */
+/**
+ * Records in the order of their operations.
+ *
+ * @param collection For the words of a `CorruptDataError`.
+ * @param wanted The partition whose records are asked for; left out: all.
+ */
 export function* decodeBatch(
   { id, parts }: Pick<LogBatch, "id" | "parts">,
   collection: string,
+  wanted?: number,
 ): Generator<void, StoreChange> {
   const origin = { store: `log of ${collection}`, key: Buffer.from(id) };
   const [puts, removes]: [StoredRecord[], RemovedRecord[]] = [[], []];
   let head = { sequence: 0, nextOffset: 0, dimension: null as number | null };
-  for (const { body } of parts) {
+  const partitions = new Set<number>();
+  for (const { partition, body } of parts) {
+    if (wanted !== undefined && partition !== wanted && partition !== EVERY_PARTITION) continue;
+    if (partition !== EVERY_PARTITION) partitions.add(partition);
     const reader = new ValueReader(body, VALUE_KIND.batch, origin);
     head = { sequence: reader.u64(), nextOffset: reader.u64(), dimension: reader.u32() || null };
     const [removed, put] = [reader.u32(), reader.u32()];
@@ -112,6 +139,10 @@ export function* decodeBatch(
       yield;
     }
     reader.end();
+  }
+  if (partitions.size > 1) {
+    puts.sort((a, b) => a.sequence - b.sequence);
+    removes.sort((a, b) => a.sequence - b.sequence);
   }
   return { head, puts, removes };
 }

@@ -5,7 +5,8 @@
  */
 import { type CancelSignal, SheafError, throwIfAborted } from "@sheaf/protocol";
 import { SegmentDamaged } from "../files/segment-damaged.ts";
-import type { LogView } from "./logged-record-store.ts";
+import type { LogView, ViewedPart } from "./logged-record-store.ts";
+import { partitionOf } from "./partition-of.ts";
 import type { RecordStore, StoreChange } from "../record-store.ts";
 import { runInTurns } from "../steps.ts";
 import type { StoredRecord } from "../stored-record.ts";
@@ -100,6 +101,7 @@ export async function readCheckpoint(
   { log, files }: CheckpointPlaces,
   collection: string,
   view: LogView,
+  part?: ViewedPart,
 ): Promise<Checkpoint | "trimmed" | null> {
   const checkpoint = await log.checkpoint(collection);
   if (checkpoint === null) return null;
@@ -108,7 +110,7 @@ export async function readCheckpoint(
     : await changesOfLog(log, checkpoint, collection);
   if (changes === "trimmed") return "trimmed";
   try {
-    for await (const change of changes) await view.follow(() => change, UNFINISHED);
+    for await (const change of changes) await view.follow(() => ownChange(change, part), UNFINISHED);
   } catch (error) {
     if (!(error instanceof SegmentDamaged)) throw error;
     // Objects go long after a checkpoint has ceased to name them; so long a reader may take, or be paused.
@@ -120,6 +122,13 @@ export async function readCheckpoint(
   await view.forgetUpTo(checkpoint.sequence);
   await view.follow(({ head }) => ({ head, puts: [], removes: [] }), checkpoint.batch);
   return checkpoint;
+}
+
+/** What of a change is of the records that the view has. */
+function ownChange({ puts, ...change }: StoreChange, part: ViewedPart | undefined): StoreChange {
+  if (part === undefined) return { ...change, puts };
+  const isOwn = ({ id }: StoredRecord): boolean => partitionOf(id, part.partitions) === part.partition;
+  return { ...change, puts: puts.filter(isOwn) };
 }
 
 async function* changesOfFile(
@@ -172,7 +181,7 @@ async function appendAll(
     offset = nextOffset < store.head.nextOffset ? nextOffset : null;
     const sequence = from.sequence + 1;
     const id = `${name}/${sequence}`;
-    const parts = (await runInTurns(encodeBatch(change))).map((body) => ({ partition: 0, body }));
+    const parts = await runInTurns(encodeBatch(change));
     const batches: LogBatch[] = [{ id, sequence, parts }];
     const outcome = await log.append(name, from, { batches, state: NO_STATE, unbounded: true });
     // An attempt that was not answered may be in the log, under the same id.

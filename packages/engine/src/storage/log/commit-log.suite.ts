@@ -89,7 +89,7 @@ export function commitLogSuite({ name, open }: CommitLogSuite): void {
         Buffer.from("x"),
         Buffer.alloc(524_288, 1),
       ];
-      const parts = bodies.map((body, i) => ({ partition: 3 - i, body }));
+      const parts = bodies.map((body, i) => ({ partition: 2 - i, body }));
       const [large, small] = [{ id: randomUUID(), sequence: 1, parts }, batch(2)];
       expect(await append(START, large, small)).toBe("done");
       const found = await readAll(log, START);
@@ -97,7 +97,7 @@ export function commitLogSuite({ name, open }: CommitLogSuite): void {
         [large.id, 1],
         [small.id, 2],
       ]);
-      expect(found[0]!.parts.map(({ partition }) => partition)).toEqual([3, 2, 1, 0]);
+      expect(found[0]!.parts.map(({ partition }) => partition)).toEqual([2, 1, 0, -1]);
       expect(found[0]!.parts.every(({ body }, i) => bodies[i]!.equals(body))).toBe(true);
     });
 

@@ -40,8 +40,11 @@ export interface Checkpoint extends LogHead {
   readonly bytes: number;
 }
 
+/** Of a part that changes nothing, and says of every partition that the batch is there. */
+export const EVERY_PARTITION = -1;
+
 export interface LogPart {
-  /** Of the collection's partitions, which one it changes. */
+  /** Of the collection's partitions, which one it changes; or `EVERY_PARTITION`. */
   readonly partition: number;
   readonly body: Uint8Array;
 }

@@ -25,7 +25,7 @@ class WatchedLog extends MemoryCommitLog {
 }
 
 async function open(log: CommitLog, most = { records: 0, bytes: 0 }): Promise<LoggedRecordStore> {
-  const store = await openLogged(log, newFolder(), Infinity, most);
+  const store = await openLogged(log, newFolder(), Infinity, { most });
   onTestFinished(() => store.close());
   return store;
 }

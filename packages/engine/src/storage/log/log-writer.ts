@@ -101,8 +101,8 @@ export class LogWriter {
 
   /** `false`: what is left of the group is to be planned again. */
   async #attempt(group: WriteGroup): Promise<boolean> {
-    const { id, log, view, quota } = this.#options;
-    const { planned, tell, count } = await planGroup(view, group.writes);
+    const { id, log, view, quota, partitions } = this.#options;
+    const { planned, tell, count } = await planGroup(view, group.writes, partitions);
     this.#giveBack(group, count);
     if (planned.length > 0) {
       const batches = planned.map(({ batch }) => batch);

@@ -8,10 +8,11 @@ import { LmdbRecordStore } from "../lmdb/lmdb-record-store.ts";
 import { ownEnvironment } from "../lmdb/own-environment.ts";
 import { recordStoreSuite, storedRecord } from "../record-store.suite.ts";
 import type { StoreChange, StoreView } from "../record-store.ts";
+import type { Usage } from "../usage.ts";
 import { type CommitLog, type LogBatch, firstHead } from "./commit-log.ts";
 import { HeadReader } from "./head-reader.ts";
 import { LogCheckpoints, type ViewCopy } from "./log-checkpoints.ts";
-import { LoggedRecordStore } from "./logged-record-store.ts";
+import { LoggedRecordStore, type LoggedStoreOptions } from "./logged-record-store.ts";
 
 export interface LoggedStoreSuite {
   readonly name: string;
@@ -32,12 +33,16 @@ function viewIn(folder: string): LmdbRecordStore {
   return new LmdbRecordStore(ownEnvironment({ folder, name: "view", disk: createDiskSpace(root) }));
 }
 
+interface OpenOptions extends Pick<LoggedStoreOptions, "partition" | "partitions"> {
+  readonly most?: Usage;
+}
+
 /** @param leastBytes Of a log that gets a checkpoint; none does if it is left out. */
 export function openLogged(
   log: CommitLog,
   folder = newFolder(),
   leastBytes = Infinity,
-  most = UNBOUNDED,
+  { most = UNBOUNDED, ...parts }: OpenOptions = {},
 ): Promise<LoggedRecordStore> {
   const view = viewIn(folder);
   const copy = async (): Promise<ViewCopy> => {
@@ -53,7 +58,7 @@ export function openLogged(
   const checkpoints =
     leastBytes === Infinity ? undefined : new LogCheckpoints({ ...common, copy, leastBytes, onProblem });
   const quota = { owner: "tenant", most };
-  const places = { ...common, heads: new HeadReader(log), view, checkpoints, quota };
+  const places = { ...common, ...parts, heads: new HeadReader(log), view, checkpoints, quota };
   return LoggedRecordStore.open(places).catch(async (error: unknown) => {
     await view.close();
     throw error;

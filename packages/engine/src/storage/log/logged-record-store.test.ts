@@ -1,11 +1,24 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { AppendOutcome, CommitLog, FoundHead, LogAppend, LogHead, LogSizes } from "./commit-log.ts";
 import { HeadReader } from "./head-reader.ts";
-import { addOne, idsIn, loggedStoreSuite, openLogged } from "./logged-record-store.suite.ts";
+import {
+  type LoggedStoreSuite,
+  addOne,
+  idsIn,
+  loggedStoreSuite,
+  openLogged,
+} from "./logged-record-store.suite.ts";
 import type { LoggedRecordStore } from "./logged-record-store.ts";
 import { MemoryCommitLog } from "./memory-commit-log.ts";
+import { partitionViewSuite } from "./partition-view.suite.ts";
 
-loggedStoreSuite({ name: "log in memory", openLog: (maxBytes) => new MemoryCommitLog(maxBytes) });
+const onMemory: LoggedStoreSuite = {
+  name: "log in memory",
+  openLog: (maxBytes) => new MemoryCommitLog(maxBytes),
+};
+
+loggedStoreSuite(onMemory);
+partitionViewSuite(onMemory);
 
 /** What becomes of an append that is answered with "unknown". */
 type Fate = "never" | "done" | "late";

@@ -70,12 +70,22 @@ export interface LoggedStoreOptions {
   readonly heads: HeadReader;
   /** Closed with this. */
   readonly view: LogView;
+  /** Of the collection; 1 if it is left out. As long as there is a log, it stays the same. */
+  readonly partitions?: number | undefined;
+  /** The only one whose records the view has; nothing can be written then. Left out: it has those of all. */
+  readonly partition?: number | undefined;
   /** Whose collection it is, and what all of theirs may keep together. */
   readonly quota: LogOwner;
   /** How often a write is planned anew; the default where it is left out. */
   readonly appendAttempts?: number | undefined;
   /** Left out: the log is never trimmed by this store. */
   readonly checkpoints?: LogCheckpoints | undefined;
+}
+
+/** A partition whose records a view has alone. */
+export interface ViewedPart {
+  readonly partition: number;
+  readonly partitions: number;
 }
 
 /** The view is of no state of the log. */
@@ -107,13 +117,15 @@ export class LoggedRecordStore extends ForwardingStore {
 
   /** With all that is in the log. Throws `ViewVoid` where the view has to be removed first. */
   static async open(options: LoggedStoreOptions): Promise<LoggedRecordStore> {
-    const { id, epoch, log, files, heads, view, quota } = options;
+    const { id, epoch, log, files, heads, view, quota, partition, partitions = 1 } = options;
+    const part = partition === undefined ? undefined : { partition, partitions };
     const { owner } = quota;
     if ((await heads.head(id)) === null) await log.create(id, { epoch, state: NO_STATE, owner });
-    if (view.batch === null && view.head.sequence === 0) await readWhole({ log, files }, id, view);
+    if (view.batch === null && view.head.sequence === 0) await readWhole({ log, files }, id, view, part);
     const store = new LoggedRecordStore(options);
     await store.refresh();
-    if (store.#sizes.usage === null) await log.count(id, store.#position, owner, await usageOf(view));
+    if (store.#sizes.usage === null && part === undefined)
+      await log.count(id, store.#position, owner, await usageOf(view));
     return store;
   }
 
@@ -169,6 +181,7 @@ export class LoggedRecordStore extends ForwardingStore {
    * `refresh` stores it.
    */
   apply(plan: (view: StoreView) => Steps<StoreChange>): Promise<StoreChange> {
+    assert.equal(this.#options.partition, undefined, "a plan needs all records of a collection");
     return this.#writer.apply(plan);
   }
 
@@ -265,7 +278,8 @@ export class LoggedRecordStore extends ForwardingStore {
   /** Resolves to what ends once it is stored; where somebody follows, it is stored then. */
   async #absorb(batch: LogBatch, from: number): Promise<Promise<void>[]> {
     const follower = this.#follower;
-    const change = await runInTurns(decodeBatch(batch, this.#options.id));
+    const { id, partition } = this.#options;
+    const change = await runInTurns(decodeBatch(batch, id, partition));
     if (follower === null) {
       const storing = this.#store(() => change, this.#after(batch), from);
       // Whoever waits for it hears of it; until then it is not unhandled.
@@ -354,9 +368,14 @@ function madeNotStored(cause: unknown): SheafError {
 }
 
 /** A view that has nothing begins with what the log begins with. */
-async function readWhole(places: CheckpointPlaces, id: string, view: LogView): Promise<void> {
+async function readWhole(
+  places: CheckpointPlaces,
+  id: string,
+  view: LogView,
+  part: ViewedPart | undefined,
+): Promise<void> {
   try {
-    if ((await readCheckpoint(places, id, view)) === "trimmed") throw new ViewVoid();
+    if ((await readCheckpoint(places, id, view, part)) === "trimmed") throw new ViewVoid();
   } catch (error) {
     throw error instanceof LogTrimmed ? new ViewVoid() : error;
   }

@@ -40,7 +40,12 @@ export interface PlannedGroup {
   readonly count: number;
 }
 
-export async function planGroup(view: LogView, writes: readonly OwnWrite[]): Promise<PlannedGroup> {
+/** @param partitions Of the collection. */
+export async function planGroup(
+  view: LogView,
+  writes: readonly OwnWrite[],
+  partitions?: number,
+): Promise<PlannedGroup> {
   const before = new PlannedView(view);
   const planned: PlannedWrite[] = [];
   const tell: (() => void)[] = [];
@@ -48,7 +53,7 @@ export async function planGroup(view: LogView, writes: readonly OwnWrite[]): Pro
   for (const write of writes) {
     if (bytes >= GROUP_BYTES) break;
     count += 1;
-    const one = await planOne(before, write);
+    const one = await planOne(before, write, partitions);
     if (typeof one === "function") {
       tell.push(one);
       continue;
@@ -60,7 +65,11 @@ export async function planGroup(view: LogView, writes: readonly OwnWrite[]): Pro
 }
 
 /** Puts its change on top of the view; or what tells its writer that there is none. */
-async function planOne(view: PlannedView, write: OwnWrite): Promise<PlannedWrite | (() => void)> {
+async function planOne(
+  view: PlannedView,
+  write: OwnWrite,
+  partitions: number | undefined,
+): Promise<PlannedWrite | (() => void)> {
   const { id, plan, resolve, reject } = write;
   try {
     const steps = plan(view);
@@ -73,14 +82,12 @@ async function planOne(view: PlannedView, write: OwnWrite): Promise<PlannedWrite
     }
     const replaced = await runInTurns(replacedBytes(view, change));
     const values: number[] = [];
-    const bodies = await runInTurns(encodeBatch(change, { onValue: (bytes) => void values.push(bytes) }));
+    const onValue = (bytes: number): void => void values.push(bytes);
+    const parts = await runInTurns(encodeBatch(change, { partitions, onValue }));
     view.add(change, values);
     return {
       ...{ write, change },
-      batch: {
-        ...{ id, sequence: change.head.sequence },
-        parts: bodies.map((body) => ({ partition: 0, body })),
-      },
+      batch: { id, sequence: change.head.sequence, parts },
       usage: {
         records: addedRecords(change, nextOffset),
         bytes: values.reduce((sum, bytes) => sum + bytes, -replaced),

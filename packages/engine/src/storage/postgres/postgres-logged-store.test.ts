@@ -1,5 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { addOne, idsIn, loggedStoreSuite, openLogged } from "../log/logged-record-store.suite.ts";
+import {
+  type LoggedStoreSuite,
+  addOne,
+  idsIn,
+  loggedStoreSuite,
+  openLogged,
+} from "../log/logged-record-store.suite.ts";
+import { partitionViewSuite } from "../log/partition-view.suite.ts";
 import { PostgresCommitLog } from "./postgres-commit-log.ts";
 import { PostgresDatabase } from "./postgres-database.ts";
 import { APPEND, type Cut, CuttingProxy } from "./testing/cutting-proxy.ts";
@@ -21,7 +28,9 @@ function openLog(maxBytes?: number, settings = server.settings()): PostgresCommi
   return log;
 }
 
-loggedStoreSuite({ name: "log in PostgreSQL", openLog });
+const onPostgres: LoggedStoreSuite = { name: "log in PostgreSQL", openLog };
+loggedStoreSuite(onPostgres);
+partitionViewSuite(onPostgres);
 
 describe("a write whose connection is cut", () => {
   it.each<Cut>(["before", "during", "after", "late"])("%s the server commits, is made once", async (cut) => {
