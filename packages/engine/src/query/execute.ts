@@ -35,14 +35,20 @@ import { Pace } from "./pace.ts";
 import type { QueryContext } from "./query-context.ts";
 import { type RecordView, StaleSnapshot } from "./record-view.ts";
 import { RequestPatterns } from "./regex/request-patterns.ts";
-import { type RecordBatch, ResultReader, type SelectedList, listOf } from "./result-reader.ts";
+import {
+  type BatchReader,
+  type RecordBatch,
+  ResultReader,
+  type SelectedList,
+  listOf,
+} from "./result-reader.ts";
 import { checkDimension, checkLeaves, runSearch } from "./search.ts";
 import { planSelection, planWhere, selectedRows } from "./selection.ts";
 import { type Fields, fieldsOfInclude, fieldsOfSelect, readsContent } from "./select.ts";
 import { openSnapshot, overtaken, readSnapshot } from "./snapshot-read.ts";
 import type { Filter } from "./filter/where-plan.ts";
 
-const firstBatches = new FirstBatches();
+export const firstBatches = new FirstBatches();
 
 /** A read of which the first batch is made. */
 export interface StartedRead {
@@ -55,8 +61,9 @@ export interface StartedRead {
 export interface OpenRead {
   /** About as many as it will hand out at least. */
   readonly leastBytes: number;
-  readonly reader: ResultReader;
-  readonly ticket: ReadTicket;
+  readonly reader: BatchReader;
+  /** Closed with the read. */
+  readonly ticket: Pick<ReadTicket, "endedBy" | "close">;
   readonly requireStored: QueryContext["requireStored"];
   readonly tenant: string;
   /** `null`: no list asks for highlights. */
@@ -106,7 +113,10 @@ async function startSearch(context: QueryContext, request: SearchRequest, pace: 
   return isExplained ? withExplained(started, explained) : started;
 }
 
-function withExplained({ first, rest }: StartedRead, explained: readonly (Explained | null)[]): StartedRead {
+export function withExplained(
+  { first, rest }: StartedRead,
+  explained: readonly (Explained | null)[],
+): StartedRead {
   return { first: { ...first, explained }, rest };
 }
 
@@ -144,7 +154,10 @@ async function startQuery(context: QueryContext, request: QueryRequest, pace: Pa
 }
 
 /** How many neighbours a query vector gets: no more than there are records. Throws 400 where that is too many still. */
-function neighboursOf({ limit, embeddings }: QueryRequest, records: number): number {
+export function neighboursOf(
+  { limit, embeddings }: Pick<QueryRequest, "limit" | "embeddings">,
+  records: number,
+): number {
   const k = Math.min(limit, records);
   if (k > LIMITS.resultsPerQuery) throw invalid("n_results", `must be at most ${LIMITS.resultsPerQuery}`);
   if (k * embeddings.length > LIMITS.resultsPerCall) {
@@ -264,8 +277,8 @@ async function readRows<T>(
 }
 
 /** Counts among the reads of its tenant until its first batch is made, also while it waits for its turn. */
-async function beginRead(
-  context: QueryContext,
+export async function beginRead(
+  context: Pick<QueryContext, "tenant">,
   signal: CancelSignal | undefined,
   start: (pace: Pace) => Promise<StartedRead>,
 ): Promise<StartedRead> {
@@ -311,20 +324,20 @@ async function startRead(
 }
 
 /** Documents are read to find highlights in them, whether they are shown or not. */
-function withDocument(fields: Fields, highlight: HighlightRequest | undefined): Fields {
+export function withDocument(fields: Fields, highlight: HighlightRequest | undefined): Fields {
   return highlight === undefined ? fields : { ...fields, document: true };
 }
 
 /** `null`: no list asks for highlights, or none has a filter that finds any. */
-function highlighterOf(
-  { regexes }: QueryContext,
+export function highlighterOf(
+  { regexes }: Pick<QueryContext, "regexes">,
   lists: readonly Pick<GetRequest, "where" | "highlight">[],
 ): Highlighter | null {
   const clauses = lists.map(({ where, highlight }) => (highlight === undefined ? [] : soughtClauses(where)));
   return clauses.every(({ length }) => length === 0) ? null : new Highlighter(regexes, clauses);
 }
 
-function nothing(lists: readonly unknown[]): StartedRead {
+export function nothing(lists: readonly unknown[]): StartedRead {
   return { first: { first: 0, lists: lists.map(() => []) }, rest: null };
 }
 

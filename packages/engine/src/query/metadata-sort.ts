@@ -6,6 +6,7 @@ import {
   type Member,
   MemberOrder,
   type Reading,
+  type ValueReading,
   keptValue,
   readBytes,
 } from "./group/member-order.ts";
@@ -17,15 +18,32 @@ const LARGE_VALUES = 10_000;
 
 const largeSorts = new TurnLock();
 
+/** Of a page, both counted from the first record. */
+interface Bounds {
+  readonly offset: number;
+  readonly end: number;
+}
+
 /** Throws 400 where too many records are before the end of the page. */
-export async function sortedPage(
+export function sortedPage(
   rows: RowSet,
-  { keys, path }: OrderBy,
-  { offset, end }: { readonly offset: number; readonly end: number },
+  orderBy: OrderBy,
+  page: Bounds,
   reading: Reading,
 ): Promise<Int32Array> {
   const { snapshot } = reading.view;
-  const wanted = Math.min(end, snapshot.countOf(rows));
+  const inOrder = { positions: insertionOrder(rows, snapshot), count: snapshot.countOf(rows) };
+  return sortedRecords(inOrder, orderBy, page, reading);
+}
+
+/** @param records In insertion order. */
+export async function sortedRecords(
+  records: { readonly positions: Iterable<number>; readonly count: number },
+  { keys, path }: OrderBy,
+  { offset, end }: Bounds,
+  reading: ValueReading,
+): Promise<Int32Array> {
+  const wanted = Math.min(end, records.count);
   if (wanted > LIMITS.orderedResults) {
     throw invalid(
       path,
@@ -40,7 +58,7 @@ export async function sortedPage(
   const isLarge = wanted * order.fields.length > LARGE_VALUES;
   const leave = isLarge ? await largeSorts.enter(reading.pace.tenant) : null;
   try {
-    const members = membersIn(insertionOrder(rows, snapshot), order.fields, reading);
+    const members = membersIn(records.positions, order.fields, reading);
     const best = await order.sorted(members, wanted);
     return Int32Array.from(best.slice(offset), ({ position }) => position);
   } finally {
@@ -52,7 +70,7 @@ export async function sortedPage(
 function* membersIn(
   positions: Iterable<number>,
   fields: readonly string[],
-  reading: Reading,
+  reading: ValueReading,
 ): Generator<Member, void> {
   let place = 0;
   for (const position of positions) {

@@ -61,7 +61,16 @@ export function listOf(
   };
 }
 
-export class ResultReader {
+/** Hands out what is left of a read. */
+export interface BatchReader {
+  /** All records of all lists were handed out. */
+  readonly isDone: boolean;
+  /** Bytes that are held for what is left. */
+  readonly heldBytes: number;
+  nextBatch(pace: Pace): Promise<RecordBatch>;
+}
+
+export class ResultReader implements BatchReader {
   readonly #view: RecordView;
   readonly #firstBytes: () => number;
   /** Lists that are not at their end. */

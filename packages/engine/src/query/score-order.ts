@@ -5,6 +5,8 @@ import { sortedOrder } from "../segment/sorted-order.ts";
 import { compareTotal } from "../segment/total-order.ts";
 import type { Pace } from "./pace.ts";
 
+type Offsets = Pick<IndexSnapshot, "offset">;
+
 /** More are sorted in slices. */
 const MANY_RECORDS = 16_384;
 
@@ -17,7 +19,7 @@ export interface Scored {
   readonly isReordered?: boolean;
 }
 
-export async function sortScored(scored: Scored, snapshot: IndexSnapshot, pace: Pace): Promise<Scored> {
+export async function sortScored(scored: Scored, snapshot: Offsets, pace: Pace): Promise<Scored> {
   const { positions, scores } = scored;
   const order =
     scores.length <= MANY_RECORDS
@@ -31,7 +33,7 @@ export async function sortScored(scored: Scored, snapshot: IndexSnapshot, pace: 
 
 async function slicedOrder(
   { positions, scores }: Scored,
-  snapshot: IndexSnapshot,
+  snapshot: Offsets,
   pace: Pace,
 ): Promise<Uint32Array> {
   const compare = (a: number, b: number): number =>

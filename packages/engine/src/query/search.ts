@@ -7,7 +7,9 @@ import { candidateRows, filterRows } from "./filter/filter.ts";
 import { diversify } from "./diversity/diversify.ts";
 import type { FoundLeaf } from "./explain/page-leaves.ts";
 import { groupRecords } from "./group/group.ts";
+import type { Reading } from "./group/member-order.ts";
 import { denseKnn, densePath } from "./rank/knn.ts";
+import { leafValues } from "./rank/finds.ts";
 import { knnLeaves } from "./rank/leaves.ts";
 import type { Scored } from "./score-order.ts";
 import type { Pace } from "./pace.ts";
@@ -15,24 +17,34 @@ import { orderedPage, pageEnd, pageOf, unrankedPage } from "./page.ts";
 import type { QueryContext } from "./query-context.ts";
 import { rankRecords } from "./rank/rank.ts";
 import type { RecordView } from "./record-view.ts";
-import { beginSparse, unweighed } from "./rank/sparse-knn.ts";
+import { type TermStatistics, beginSparse, termStatistics, unweighed } from "./rank/sparse-knn.ts";
 import type { Filter } from "./filter/where-plan.ts";
 
 /** Records of a collection from which a sparse leaf takes several times as long as to wake another thread. */
 const SHARED_RECORDS = 32_768;
 
-/** Resolves once the side thread has what it can do of it, to what does the rest. */
+/** A leaf that is looked for. */
 interface Leaf extends Omit<FoundLeaf, "nearest"> {
-  readonly begin: (rows: RowSet) => Promise<() => Promise<Nearest>>;
+  /** What has to be counted in the whole collection before; `null`: nothing. */
+  readonly count: () => Promise<TermStatistics | null>;
+  /**
+   * Resolves once the side thread has what it can do of it, to what does the rest.
+   *
+   * @param counted Left out: the snapshot is all of the collection.
+   */
+  readonly begin: (rows: RowSet, counted?: TermStatistics | null) => Promise<() => Promise<Nearest>>;
 }
 
+/** What a query has to fit. */
+type CheckedBy = Pick<QueryContext, "dimension" | "plan">;
+
 /** Throws 400, with the path, for a leaf that the collection's indexes cannot answer. */
-export function checkLeaves(context: QueryContext, search: Search): void {
+export function checkLeaves(context: CheckedBy, search: Search): void {
   if (search.rank !== null) for (const leaf of knnLeaves(search.rank)) checkLeaf(context, leaf);
 }
 
 /** Throws 400 for a vector of another length than the collection's. */
-export function checkDimension(context: QueryContext, vector: Float32Array, path: string): void {
+export function checkDimension(context: CheckedBy, vector: Float32Array, path: string): void {
   if (context.dimension === null || vector.length === context.dimension) return;
   throw invalid(
     path,
@@ -62,7 +74,7 @@ export async function runSearch(
   const { times } = context;
   const { rank, mmr, groupBy, orderBy } = search;
   const vectors = { space: context.plan.space, dimension: context.dimension ?? 0 };
-  const leaves = rank === null ? [] : prepareLeaves(context, rank, view, pace);
+  const leaves = rank === null ? [] : prepareLeaves(context, rank, { view, pace });
   const candidates = candidateRows(context.index, { ids: null, where: search.where }, view);
   const rows = await times.measure("filter", () => filterRows(filter, candidates, view, pace));
   if (rank === null) {
@@ -73,8 +85,9 @@ export async function runSearch(
   }
   const nearest = await findLeaves(leaves, rows);
   if (leaves.length > 1) times.near();
+  const values = leaves.map(({ knn }, i) => leafValues(nearest[i]!, knn.returnRank));
   const ranking = await times.measure("rank", () =>
-    rankRecords(rank, nearest, { rows, snapshot: view.snapshot, pace }),
+    rankRecords(rank, values, { rows, snapshot: view.snapshot, pace }),
   );
   const chosen =
     mmr === undefined
@@ -88,7 +101,7 @@ export async function runSearch(
   return { rows, leaves: found, ranking, chosen, kept, page: pageOf(kept ?? chosen, search) };
 }
 
-function prepareLeaves(context: QueryContext, rank: Rank, view: RecordView, pace: Pace): Leaf[] {
+export function prepareLeaves(context: QueryContext, rank: Rank, { view, pace }: Reading): readonly Leaf[] {
   const leaves = knnLeaves(rank);
   // Alone, or in little time, a leaf is found sooner by the thread that has it.
   const isShared = leaves.length > 1 && view.snapshot.size >= SHARED_RECORDS;
@@ -108,12 +121,13 @@ function prepareLeaf(
     const { indices: terms, values } = query.vector;
     const { bm25: idf = false, statistics } = plan.sparse.find((sparse) => sparse.key === key) ?? {};
     const sparse = { key, terms, values, idf, statistics, k };
-    const begin: Leaf["begin"] = async (rows) => {
-      const context = { snapshot: view.snapshot, pace, sideThread, path };
+    const begin: Leaf["begin"] = async (rows, statistics) => {
+      const context = { snapshot: view.snapshot, pace, sideThread, path, statistics };
       const rest = await times.measure("sparse", () => beginSparse(sparse, rows, context));
       return () => times.measure("sparse", rest);
     };
-    return { knn, dense: null, sparse: path, begin };
+    const count: Leaf["count"] = () => termStatistics(sparse, view.snapshot, pace);
+    return { knn, dense: null, sparse: path, count, begin };
   }
   const dense = { vector: query.vector, space: plan.space, k, exact };
   const path = densePath();
@@ -121,13 +135,21 @@ function prepareLeaf(
     times.scanned(view.snapshot.countOf(rows));
     return () => times.measure("dense", () => denseKnn(dense, rows, view, { index, pace, scanPool, path }));
   };
-  return { knn, dense: path, sparse: null, begin };
+  return { knn, dense: path, sparse: null, count: () => Promise.resolve(null), begin };
 }
 
-/** Sparse leaves begin first and end last: the side thread is at them while this thread is at the dense ones. */
-async function findLeaves(leaves: readonly Leaf[], rows: RowSet): Promise<Nearest[]> {
+/**
+ * Sparse leaves begin first and end last: the side thread is at them while this thread is at the dense ones.
+ *
+ * @param counted Of each leaf; left out: the snapshot is all of the collection.
+ */
+export async function findLeaves(
+  leaves: readonly Leaf[],
+  rows: RowSet,
+  counted?: readonly (TermStatistics | null)[],
+): Promise<Nearest[]> {
   const rests: (() => Promise<Nearest>)[] = [];
-  for (const { begin } of leaves) rests.push(await begin(rows));
+  for (const [i, { begin }] of leaves.entries()) rests.push(await begin(rows, counted?.[i]));
   const nearest: Nearest[] = [];
   for (const isSparse of [false, true])
     for (const [i, { sparse }] of leaves.entries())
@@ -135,7 +157,7 @@ async function findLeaves(leaves: readonly Leaf[], rows: RowSet): Promise<Neares
   return nearest;
 }
 
-function checkLeaf(context: QueryContext, { key, query, path }: Knn): void {
+function checkLeaf(context: CheckedBy, { key, query, path }: Knn): void {
   if (query.type === "text") throw textQuery(path);
   if (key === EMBEDDING_KEY) {
     if (query.type === "sparse") throw invalid(`${path}.query`, "#embedding takes a dense vector");

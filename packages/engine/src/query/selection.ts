@@ -25,9 +25,10 @@ export async function planSelection(
   { regexes, plan }: QueryContext,
   { ids, where }: Selector,
   signal: CancelSignal | undefined,
+  path = "where",
 ): Promise<Selection> {
   const patterns = new RequestPatterns(regexes, signal);
-  const filter = planWhere(where, "where", patterns);
+  const filter = planWhere(where, path, patterns);
   if (!patterns.isEmpty) await patterns.check();
   const hasChunks = ids !== null && ids.length > 0 && plan.chunking !== undefined;
   const parents: Where | null = hasChunks ? { type: "in", negated: false, key: "parent", values: ids } : null;
@@ -39,13 +40,21 @@ export function planWhere(where: Where | null, path: string, patterns: RequestPa
 }
 
 /** To be asked for before the read waits for anything. */
-export async function selectedRows(
+export function selectedRows(
   index: CollectionIndex,
   selection: Selection,
+  reading: Reading,
+): Promise<RowSet> {
+  return selectedAmong(candidateRows(index, selection, reading.view), selection, reading);
+}
+
+/** `candidates`: those of the selection. */
+export async function selectedAmong(
+  candidates: RowSet,
+  { filter, ofDocuments }: Selection,
   { view, pace }: Reading,
 ): Promise<RowSet> {
-  const { filter, ofDocuments } = selection;
-  let rows = candidateRows(index, selection, view);
+  let rows = candidates;
   if (ofDocuments !== null) {
     const named = await filterRows(ofDocuments, view.snapshot.live, view, pace);
     rows = union(rows, await chunksAmong(named, view.snapshot, pace));

@@ -11,7 +11,7 @@
  */
 import { ByteBudget, LIMITS, type Mmr, type Space } from "@sheaf/protocol";
 import { QueryDistance } from "../../kernels/value-memory.ts";
-import type { Reading } from "../group/member-order.ts";
+import type { ValueReading } from "../group/member-order.ts";
 import type { Scored } from "../score-order.ts";
 
 const MIB = 1024 * 1024;
@@ -33,7 +33,7 @@ export async function diversify(
   ranked: Scored,
   mmr: Mmr,
   vectors: Vectors,
-  reading: Reading,
+  reading: ValueReading,
 ): Promise<Scored> {
   const positions = ranked.positions.subarray(0, LIMITS.mmrPool);
   const scores = ranked.scores.subarray(0, LIMITS.mmrPool);
@@ -55,7 +55,7 @@ export async function diversify(
 async function unitVectors(
   positions: Int32Array,
   { space, dimension }: Vectors,
-  { view, pace }: Reading,
+  { view, pace }: ValueReading,
 ): Promise<Float32Array[]> {
   const all = new Float32Array(positions.length * dimension);
   const units: Float32Array[] = [];
@@ -83,7 +83,7 @@ async function choose(
   relevance: Float64Array,
   units: readonly Float32Array[],
   { lambda, limit }: Mmr,
-  { pace }: Reading,
+  { pace }: ValueReading,
 ): Promise<number[]> {
   const left = Array.from(units.keys());
   const similarity = new Float64Array(units.length);

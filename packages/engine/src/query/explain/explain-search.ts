@@ -67,7 +67,7 @@ export function explainedNothing(search: Search): Explained | null {
   return { plan, whyNot: explain.ids?.map((id) => ({ id, reason: "absent" as const })) ?? null };
 }
 
-function leafPlans({ rank }: Search, found: readonly FoundLeaf[]): readonly LeafPlan[] {
+export function leafPlans({ rank }: Pick<Search, "rank">, found: readonly FoundLeaf[]): readonly LeafPlan[] {
   if (rank === null) return [];
   const knns = found.values();
   return Array.from(leafPaths(rank, "rank"), ({ leaf, path }) => {

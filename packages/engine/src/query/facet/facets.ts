@@ -22,7 +22,7 @@ import { TopValues } from "./top-values.ts";
 import { type TalliedValue, type TallyPart, ValueTally, numberOf } from "./value-tally.ts";
 
 /** Bytes of values of a key that any number of calls may hold, and that one call may. */
-const DEFAULT_ROOM: TallyRoom = { small: 1024 * 1024, large: 32 * 1024 * 1024 };
+export const DEFAULT_ROOM: TallyRoom = { small: 1024 * 1024, large: 32 * 1024 * 1024 };
 /** Into so many more parts a key is divided whose parts were too large, and the most that it is. */
 const MORE_PARTS = 4;
 const MAX_PARTS = 4_096;
@@ -49,26 +49,49 @@ interface Share {
   readonly wanted: Uint32Array;
 }
 
-/** What a key is counted with. */
-interface Counting extends Pick<FacetsRequest, "limit" | "histogram">, FacetContext {
-  readonly key: string;
-  readonly shares: readonly Share[];
-  readonly rows: number;
+/** Rows, wherever they are. */
+export interface TalliedRows {
+  readonly count: number;
+  /** How often they have the values of a key; `null`: there is no room for that. */
+  tally(key: string, part: TallyPart, hasRoom: HasRoom): Promise<ValueTally | null>;
 }
 
-export async function countFacets(
-  { keys, limit, histogram }: FacetsRequest,
+/** Whether a tally may be as large as it is; waits for its turn where need be. */
+export type HasRoom = (tally: ValueTally) => Promise<boolean>;
+
+/** What a key is counted with. */
+interface Counting extends Pick<FacetsRequest, "limit" | "histogram"> {
+  readonly key: string;
+  readonly rows: TalliedRows;
+  readonly pace: Pace;
+  readonly room: TallyRoom;
+}
+
+export function countFacets(
+  request: FacetsRequest,
   rows: RowSet,
   context: FacetContext,
 ): Promise<readonly Facet[]> {
-  const { snapshot, pace } = context;
-  const counting = {
-    limit,
-    histogram,
-    ...context,
-    rows: snapshot.countOf(rows),
-    shares: sharesOf(rows, snapshot),
+  return facetsOf(request, talliedRows(rows, context), context);
+}
+
+export function talliedRows(
+  rows: RowSet,
+  { snapshot, pace, kindsOf }: Pick<FacetContext, "snapshot" | "pace" | "kindsOf">,
+): TalliedRows {
+  const shares = sharesOf(rows, snapshot);
+  return {
+    count: snapshot.countOf(rows),
+    tally: (key, part, hasRoom) => tallyShares(shares, part, { key, kindsOf, pace, hasRoom }),
   };
+}
+
+export async function facetsOf(
+  { keys, limit, histogram }: FacetsRequest,
+  rows: TalliedRows,
+  { pace, room = DEFAULT_ROOM }: Pick<FacetContext, "pace" | "room">,
+): Promise<readonly Facet[]> {
+  const counting = { limit, histogram, rows, pace, room };
   const facets: Facet[] = [];
   let characters = 0;
   for (const key of keys) {
@@ -90,27 +113,36 @@ function sharesOf(rows: RowSet, { blocks }: IndexSnapshot): readonly Share[] {
   return shares;
 }
 
-/** A key whose values take little memory is counted whatever others are; of the others one at a time. */
 async function countFacet(counting: Counting): Promise<Facet> {
-  const { pace, room = DEFAULT_ROOM } = counting;
-  let leave: (() => void) | null = null;
-  const hasRoom = async ({ heldBytes }: ValueTally): Promise<boolean> => {
-    if (heldBytes > room.small) leave ??= await largeTallies.enter(pace.tenant);
-    return heldBytes <= room.large;
-  };
-  try {
+  const { pace, room } = counting;
+  const facet = await withRoom(pace, room, async (hasRoom) => {
     for (let parts = 1; parts <= MAX_PARTS; parts *= MORE_PARTS) {
-      const facet = await countIn(counting, parts, hasRoom);
-      if (facet !== null) return facet;
+      const counted = await countIn(counting, parts, hasRoom);
+      if (counted !== null) return counted;
     }
-  } finally {
-    (leave as (() => void) | null)?.();
-  }
+    return null;
+  });
+  if (facet !== null) return facet;
   throw new SheafError("too_large", `keys: "${counting.key}" has too many different values to count them`);
 }
 
-/** Whether a part of the values may be as large as it is; waits for its turn where need be. */
-type HasRoom = (tally: ValueTally) => Promise<boolean>;
+/** A key whose values take little memory is counted whatever others are; of the others one at a time. */
+export async function withRoom<T>(
+  { tenant }: Pick<Pace, "tenant">,
+  { small, large }: TallyRoom,
+  count: (hasRoom: HasRoom) => Promise<T>,
+): Promise<T> {
+  let leave: (() => void) | null = null;
+  const hasRoom = async ({ heldBytes }: ValueTally): Promise<boolean> => {
+    if (heldBytes > small) leave ??= await largeTallies.enter(tenant);
+    return heldBytes <= large;
+  };
+  try {
+    return await count(hasRoom);
+  } finally {
+    (leave as (() => void) | null)?.();
+  }
+}
 
 /** `null`: a part was too large. */
 async function countIn(counting: Counting, parts: number, hasRoom: HasRoom): Promise<Facet | null> {
@@ -120,7 +152,7 @@ async function countIn(counting: Counting, parts: number, hasRoom: HasRoom): Pro
   let occurrences = 0;
   let tally: ValueTally | null = null;
   for (let part = 0; part < parts; part++) {
-    tally = await tallyPart(counting, { part, parts }, hasRoom);
+    tally = await rows.tally(key, { part, parts }, hasRoom);
     if (tally === null) return null;
     occurrences += tally.unlisted;
     await forEntries(tally, pace, (value) => {
@@ -132,7 +164,7 @@ async function countIn(counting: Counting, parts: number, hasRoom: HasRoom): Pro
   const values = top.sorted();
   const listed = values.reduce((sum, { count }) => sum + count, 0);
   return {
-    ...{ key, values, missing: rows - (tally?.holders ?? 0), other: occurrences - listed },
+    ...{ key, values, missing: rows.count - (tally?.holders ?? 0), other: occurrences - listed },
     ...{ min: range.min, max: range.max },
     histogram: histogram === null ? null : await bucketsOf(counting, range, { parts, tally, hasRoom }),
   };
@@ -144,11 +176,11 @@ async function bucketsOf(
   { min, max }: NumberRange,
   { parts, tally, hasRoom }: { parts: number; tally: ValueTally | null; hasRoom: HasRoom },
 ): Promise<readonly FacetBucket[]> {
-  const { histogram, pace } = counting;
+  const { key, rows, histogram, pace } = counting;
   if (min === null || max === null) return [];
   const buckets = new Histogram(Number(min), Number(max), histogram ?? 1);
   for (let part = 0; part < parts; part++) {
-    const counted = parts === 1 ? tally : await tallyPart(counting, { part, parts }, hasRoom);
+    const counted = parts === 1 ? tally : await rows.tally(key, { part, parts }, hasRoom);
     if (counted === null) continue;
     await forEntries(counted, pace, ({ number, count }) => {
       if (number !== null) buckets.add(number, count);
@@ -158,10 +190,15 @@ async function bucketsOf(
 }
 
 /** `null`: it is too large. */
-async function tallyPart(
-  { key, shares, pace, kindsOf }: Counting,
+async function tallyShares(
+  shares: readonly Share[],
   part: TallyPart,
-  hasRoom: HasRoom,
+  {
+    key,
+    kindsOf,
+    pace,
+    hasRoom,
+  }: Pick<FacetContext, "kindsOf" | "pace"> & { readonly key: string; readonly hasRoom: HasRoom },
 ): Promise<ValueTally | null> {
   const tally = new ValueTally(part);
   const tallied = { key, tally, kinds: numberKinds(kindsOf(key)) };

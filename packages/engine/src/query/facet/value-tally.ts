@@ -79,12 +79,12 @@ export class ValueTally {
   }
 
   /** A text or boolean of its own. */
-  addOther(key: string | boolean): void {
-    if (typeof key === "boolean") this.addBoolean(key, 1);
-    else if (key.length > LIMITS.facetTextCharacters) this.unlisted++;
+  addOther(key: string | boolean, count = 1): void {
+    if (typeof key === "boolean") this.addBoolean(key, count);
+    else if (key.length > LIMITS.facetTextCharacters) this.unlisted += count;
     else {
       const { bytes } = scalarCode(key);
-      this.addText(bytes, 0, bytes.length, 1);
+      this.addText(bytes, 0, bytes.length, count);
     }
   }
 

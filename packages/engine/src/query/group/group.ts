@@ -10,8 +10,8 @@ import {
   type KeptValue,
   type Member,
   MemberOrder,
-  type Reading,
   SCORE_KEY,
+  type ValueReading,
   aggregateKeys,
   keptValue,
   readBytes,
@@ -32,7 +32,7 @@ export async function groupRecords(
   ranked: Scored,
   groupBy: GroupBy,
   wanted: number,
-  reading: Reading,
+  reading: ValueReading,
 ): Promise<Scored> {
   const places = stopsAtWanted(ranked, groupBy)
     ? await firstOfGroups(ranked, groupBy, wanted, reading)
@@ -53,7 +53,7 @@ async function firstOfGroups(
   ranked: Scored,
   { keys, aggregate }: GroupBy,
   wanted: number,
-  reading: Reading,
+  reading: ValueReading,
 ): Promise<number[]> {
   const sizes = new Map<string, number>();
   const kept: number[] = [];
@@ -69,7 +69,7 @@ async function firstOfGroups(
 async function bestOfGroups(
   ranked: Scored,
   { keys, aggregate }: GroupBy,
-  reading: Reading,
+  reading: ValueReading,
 ): Promise<Int32Array> {
   const order = new MemberOrder(aggregateKeys(aggregate), reading);
   const groups = new Map<string, Member[]>();
@@ -92,7 +92,7 @@ async function bestOfGroups(
 async function readMembers(
   { positions }: Scored,
   fields: readonly Field[],
-  reading: Reading,
+  reading: ValueReading,
   take: (group: string, place: number, values: readonly KeptValue[]) => boolean,
 ): Promise<void> {
   const { view, pace } = reading;

@@ -2,7 +2,14 @@
  * The best k members of a group by the keys of its aggregate, or of all records by those of `order_by`, found with pauses. Of their values only short ones are kept beside the
  * members: long strings are compared by how they begin, and read again where that is the same, as arrays are always.
  */
-import { type GroupBy, type MetadataScalar, type MetadataValue, isSparseVector } from "@sheaf/protocol";
+import {
+  type GroupBy,
+  type MetadataScalar,
+  type MetadataValue,
+  type Space,
+  isSparseVector,
+} from "@sheaf/protocol";
+import type { IndexSnapshot } from "../../index/index-snapshot.ts";
 import { compareTotal } from "../../segment/total-order.ts";
 import { compareMetadata } from "../metadata-order.ts";
 import type { Pace } from "../pace.ts";
@@ -45,10 +52,22 @@ interface FieldOrder {
   readonly missing: number;
 }
 
-/** Where the records are read, and how long the thread is held. */
-export interface Reading {
-  readonly view: RecordView;
+/** What the stages behind the leaves ask of records, wherever these are. */
+export interface RecordValues {
+  readonly snapshot: Pick<IndexSnapshot, "offset" | "metadataBytes">;
+  metadataValue(position: number, key: string): MetadataValue | undefined;
+  unitVector(position: number, space: Space, unit: Float32Array): void;
+}
+
+/** Where values of records are read, and how long the thread is held. */
+export interface ValueReading {
+  readonly view: RecordValues;
   readonly pace: Pace;
+}
+
+/** The same where the records are. */
+export interface Reading extends ValueReading {
+  readonly view: RecordView;
 }
 
 export function keptValue(value: MetadataValue | undefined): KeptValue {
@@ -60,7 +79,11 @@ export function keptValue(value: MetadataValue | undefined): KeptValue {
 }
 
 /** What to tell the pace of a value that was read. */
-export function readBytes(value: MetadataValue | undefined, position: number, { view }: Reading): number {
+export function readBytes(
+  value: MetadataValue | undefined,
+  position: number,
+  { view }: ValueReading,
+): number {
   const bytes = READ_BYTES + view.snapshot.metadataBytes(position);
   if (typeof value !== "object") return bytes;
   if (isSparseVector(value)) return bytes + SPARSE_BYTES;
@@ -87,10 +110,10 @@ export class MemberOrder {
   /** Metadata keys, each once. */
   readonly fields: readonly string[];
   readonly #keys: readonly FieldOrder[];
-  readonly #reading: Reading;
+  readonly #reading: ValueReading;
 
   /** Each key once. */
-  constructor(keys: readonly MemberKey[], reading: Reading) {
+  constructor(keys: readonly MemberKey[], reading: ValueReading) {
     this.fields = keys.map(({ key }) => key).filter((key) => key !== SCORE_KEY);
     this.#keys = keys.map(({ key, descending, missingLast }) => ({
       field: this.fields.indexOf(key),

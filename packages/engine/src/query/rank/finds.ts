@@ -12,12 +12,21 @@ export interface Finds {
   at: number;
 }
 
-export function findsOf({ positions, distances }: Nearest, returnRank: boolean): Finds {
+/** The same in any order. */
+export type LeafValues = Pick<Finds, "positions" | "values">;
+
+/** What counts of the records that a leaf has found. */
+export function leafValues({ positions, distances }: Nearest, returnRank: boolean): LeafValues {
+  return { positions, values: returnRank ? Float32Array.from(positions.keys()) : distances };
+}
+
+export function findsOf({ positions, values }: LeafValues): Finds {
   const order = orderByKey(positions);
-  const values = returnRank
-    ? Float32Array.from(order)
-    : permute(distances, order, new Float32Array(order.length));
-  return { positions: permute(positions, order, new Int32Array(order.length)), values, at: 0 };
+  return {
+    positions: permute(positions, order, new Int32Array(order.length)),
+    values: permute(values, order, new Float32Array(order.length)),
+    at: 0,
+  };
 }
 
 export function joined(blocks: readonly Scored[]): Scored {

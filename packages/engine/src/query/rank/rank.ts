@@ -3,28 +3,34 @@
  * leaf has are never in a support, whatever the defaults.
  */
 import type { Rank } from "@sheaf/protocol";
-import type { Nearest } from "../../segment/top-k.ts";
-import { type Finds, findsOf, joined } from "./finds.ts";
-import { hasFields, knnLeaves } from "./leaves.ts";
+import type { IndexSnapshot } from "../../index/index-snapshot.ts";
+import type { Pace } from "../pace.ts";
+import { type Finds, type LeafValues, findsOf, joined } from "./finds.ts";
+import { hasFields } from "./leaves.ts";
 import { type Scored, sortScored } from "../score-order.ts";
 import { type FieldReading, rankFields } from "./rank-fields.ts";
 import { type FoundByLeaf, evaluateRank } from "./rank-expression.ts";
 
 const BLOCK_RECORDS = 4_096;
 
-/** `nearest` has one entry per `$knn` leaf, in the order of `knnLeaves`. */
+/** `leaves` has one entry per `$knn` leaf, in the order of `knnLeaves`. */
 export async function rankRecords(
   rank: Rank,
-  nearest: readonly Nearest[],
+  leaves: readonly LeafValues[],
   reading: FieldReading,
 ): Promise<Scored> {
-  const { snapshot, pace } = reading;
-  const finds: Finds[] = [];
-  for (const [leaf, { returnRank }] of knnLeaves(rank).entries()) {
-    finds.push(findsOf(nearest[leaf]!, returnRank));
-    await pace.breathe();
-  }
-  if (hasFields(rank)) return rankFields(rank, finds, reading);
+  return hasFields(rank)
+    ? rankFields(rank, await allFinds(leaves, reading.pace), reading)
+    : rankLeaves(rank, leaves, reading);
+}
+
+/** The same of an expression without `$key` and `$age`, for which no record is looked at. */
+export async function rankLeaves(
+  rank: Rank,
+  leaves: readonly LeafValues[],
+  { snapshot, pace }: { readonly snapshot: Pick<IndexSnapshot, "offset">; readonly pace: Pace },
+): Promise<Scored> {
+  const finds = await allFinds(leaves, pace);
   const most = finds.reduce((sum, { positions }) => sum + positions.length, 0);
   const records = new Int32Array(Math.min(BLOCK_RECORDS, most));
   const blocks: Scored[] = [];
@@ -42,6 +48,15 @@ export async function rankRecords(
     await pace.breathe();
   }
   return sortScored(joined(blocks), snapshot, pace);
+}
+
+async function allFinds(leaves: readonly LeafValues[], pace: Pace): Promise<Finds[]> {
+  const finds: Finds[] = [];
+  for (const values of leaves) {
+    finds.push(findsOf(values));
+    await pace.breathe();
+  }
+  return finds;
 }
 
 /** What the leaves found of the next records, which are put in `records`; none are left where the count is 0. */

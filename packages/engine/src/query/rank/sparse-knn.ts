@@ -29,6 +29,15 @@ export interface SparseQuery {
   readonly k: number;
 }
 
+/** What the weights of a query's terms are made of, of all live records. */
+export interface TermStatistics {
+  readonly records: number;
+  /** Those that hold each term. */
+  readonly holders: Uint32Array;
+  /** `null`: the key is not scored by BM25 with the statistics of the collection. */
+  readonly totals: LengthTotals | null;
+}
+
 /** What each term of a query weighs, and what counts of the values of rows. */
 export interface WeighedQuery extends Omit<WeightedTerms, "terms"> {
   /** Live rows that hold each term; `null`: they do not matter. */
@@ -56,6 +65,8 @@ export interface SparseContext {
   readonly sideThread: SideThread | null;
   /** Is told how it goes. */
   readonly path?: SparsePath;
+  /** Of the collection; left out: the snapshot is all of it. */
+  readonly statistics?: TermStatistics | null | undefined;
 }
 
 /** A block and its rows to look at. */
@@ -78,13 +89,13 @@ let searches = 0;
 export async function beginSparse(
   query: SparseQuery,
   rows: RowSet,
-  { snapshot, pace, sideThread, path }: SparseContext,
+  { snapshot, pace, sideThread, path, statistics }: SparseContext,
 ): Promise<() => Promise<Nearest>> {
   const reading = prepareSparse(snapshot, query.key, { signal: pace.signal });
   if (reading !== undefined) await reading;
   const parts = sparseParts(snapshot, query.key);
   const { terms, k } = query;
-  const weighed = await weigh(query, parts, snapshot, pace);
+  const weighed = weigh(query, statistics ?? (await countTerms(query, parts, snapshot, pace)));
   const { weights, saturation } = weighed;
   if (path !== undefined) {
     path.weighed = weighed;
@@ -160,25 +171,41 @@ function postTo(
   return posted;
 }
 
-/**
- * With `idf`, values times ln(1 + (n - nt + 0.5) / (nt + 0.5)); n is the number of records, nt of those that hold the term.
- */
-async function weigh(
-  { key, terms, values, idf, statistics }: SparseQuery,
+/** What is counted for a query; `null`: its values are its weights. */
+export async function termStatistics(
+  query: SparseQuery,
+  snapshot: IndexSnapshot,
+  pace: Pace,
+): Promise<TermStatistics | null> {
+  const reading = prepareSparse(snapshot, query.key, { signal: pace.signal });
+  if (reading !== undefined) await reading;
+  return countTerms(query, sparseParts(snapshot, query.key), snapshot, pace);
+}
+
+async function countTerms(
+  { key, terms, idf, statistics }: SparseQuery,
   parts: SparseParts,
   snapshot: IndexSnapshot,
   pace: Pace,
-): Promise<WeighedQuery> {
-  if (statistics === undefined && !idf) return unweighed(values);
+): Promise<TermStatistics | null> {
+  if (statistics === undefined && !idf) return null;
   const holders = await countHolders(terms, parts, snapshot, pace);
-  if (statistics !== undefined) {
-    const totals = await lengthTotals(key, parts, snapshot, pace);
-    const { k } = statistics;
-    const weights = bm25Weights(values, holders, { k, documents: totals.documents });
+  const totals = statistics === undefined ? null : await lengthTotals(key, parts, snapshot, pace);
+  return { records: snapshot.size, holders, totals };
+}
+
+/**
+ * With `idf`, values times ln(1 + (n - nt + 0.5) / (nt + 0.5)); n is the number of records, nt of those that hold the term.
+ */
+function weigh({ values, statistics }: SparseQuery, counted: TermStatistics | null): WeighedQuery {
+  if (counted === null) return unweighed(values);
+  const { records, holders, totals } = counted;
+  if (statistics !== undefined && totals !== null) {
+    const weights = bm25Weights(values, holders, { k: statistics.k, documents: totals.documents });
     return { weights, saturation: saturationOf(statistics, totals), holders, totals };
   }
   const weights = values.map((value, i) => {
-    const odds = (snapshot.size - holders[i]! + 0.5) / (holders[i]! + 0.5);
+    const odds = (records - holders[i]! + 0.5) / (holders[i]! + 0.5);
     return value * Math.fround(Math.log(1 + odds));
   });
   return { weights, saturation: null, holders, totals: null };

@@ -26,6 +26,8 @@ export interface RecordContent {
   readonly metadata: Metadata | null;
 }
 
+export type RecordPlace = Pick<StoredRecord, "offset" | "sequence">;
+
 export interface TestCollectionOptions extends CollectionIndexOptions {
   readonly scanPool?: ScanPool | undefined;
   /** For former versions; of its own if left out. */
@@ -107,15 +109,16 @@ export class TestCollection implements OracleCollection {
     return record === null ? null : { sequence: record.sequence, distance: query.to(record.embedding) };
   }
 
-  /** Inserts, or replaces the whole record. */
-  put(id: string, content: RecordContent): void {
-    this.hear(this.store(id, content));
+  /** Inserts, or replaces the whole record; `at`: as a collection says that has this one as a partition. */
+  put(id: string, content: RecordContent, at?: RecordPlace): void {
+    this.hear(this.store(id, content, at));
   }
 
   /** Changes the store only: the moment between a commit and what the index hears of it. */
-  store(id: string, content: RecordContent): StoredRecord {
-    const offset = this.#offsets.get(id) ?? this.#nextOffset;
-    const record = { id, offset, sequence: ++this.#sequence, ...content };
+  store(id: string, content: RecordContent, at?: RecordPlace): StoredRecord {
+    const offset = at?.offset ?? this.#offsets.get(id) ?? this.#nextOffset;
+    this.#sequence = at?.sequence ?? this.#sequence + 1;
+    const record = { id, offset, sequence: this.#sequence, ...content };
     this.#keep({ puts: [record], removes: [] });
     this.#nextOffset = Math.max(this.#nextOffset, offset + 1);
     this.#offsets.set(id, offset);
@@ -130,10 +133,10 @@ export class TestCollection implements OracleCollection {
     this.#settle();
   }
 
-  remove(id: string): void {
+  remove(id: string, at?: Pick<RecordPlace, "sequence">): void {
     const offset = this.#offsets.get(id);
     if (offset === undefined) return;
-    const sequence = ++this.#sequence;
+    const sequence = (this.#sequence = at?.sequence ?? this.#sequence + 1);
     this.#keep({ puts: [], removes: [{ id, offset, sequence }] });
     this.#offsets.delete(id);
     this.#byOffset.delete(offset);
