@@ -6,7 +6,7 @@ import { nodeCount } from "./trace-size.ts";
 import { type FoundLeaf, leavesOnPage } from "./page-leaves.ts";
 import { PageTraces, type TraceBudget } from "./traces.ts";
 import type { SearchStages } from "../search.ts";
-import { type NamedRecord, type WhyNotReading, whyNot } from "./why-not.ts";
+import { type NamedRecord, type WhyNotReading, searchedRows, whyNot } from "./why-not.ts";
 
 /** `null`: the search has no rank. */
 export async function tracePage(
@@ -23,7 +23,7 @@ export async function tracePage(
 
 /** To be called before the read waits: positions are those of the newest snapshot. */
 export function namedRecords(
-  { explain }: Search,
+  { explain }: Pick<Search, "explain">,
   index: CollectionIndex,
   { live }: IndexSnapshot,
 ): readonly NamedRecord[] | null {
@@ -51,7 +51,10 @@ export async function explained(
     leaves: leafPlans(search, stages.leaves),
     milliseconds,
   };
-  return { plan, whyNot: named === null ? null : await whyNot(named, search, stages, reading) };
+  return {
+    plan,
+    whyNot: named === null ? null : await whyNot(named, search, stages, searchedRows(search, rows, reading)),
+  };
 }
 
 /** Of a search of a collection without records. */

@@ -5,7 +5,9 @@ import { nextBit } from "../../segment/bits.ts";
 import type { Pace } from "../pace.ts";
 import { stopsAtWanted } from "../group/group.ts";
 import { pageEnd } from "../page.ts";
+import type { RecordValues } from "../group/member-order.ts";
 import { fieldScore } from "../rank/field-values.ts";
+import { leavesOf } from "../rank/leaves.ts";
 import type { RecordView } from "../record-view.ts";
 import type { RequestPatterns } from "../regex/request-patterns.ts";
 import type { SearchStages } from "../search.ts";
@@ -23,37 +25,74 @@ export interface WhyNotReading {
   readonly patterns: RequestPatterns;
 }
 
+/** What is asked of the records behind a search, wherever they are. */
+export interface SearchedRecords {
+  readonly view: RecordValues;
+  readonly pace: Pace;
+  /** Whether it has passed the filter. */
+  passed(position: number): boolean;
+  /** Of records that have not: the clause that kept each out, where one alone did. */
+  failing(positions: readonly number[]): Promise<ReadonlyMap<number, string>>;
+  /** Of records that have: how many of those come before each in insertion order. */
+  insertionPlaces(positions: readonly number[]): Promise<ReadonlyMap<number, number>>;
+  /** Before values of their metadata are read. */
+  prepare(positions: readonly number[], keys: readonly string[]): Promise<void>;
+}
+
+type Stages = Pick<SearchStages, "leaves" | "ranking" | "chosen" | "kept" | "page">;
+
+interface FilteredReading extends Omit<WhyNotReading, "patterns"> {
+  /** Left out: there is no filter. */
+  readonly patterns: RequestPatterns | undefined;
+}
+
+/** Those of one index. */
+export function searchedRows(
+  { where }: Pick<Search, "where">,
+  rows: RowSet,
+  { view, pace, patterns }: FilteredReading,
+): SearchedRecords {
+  return {
+    ...{ view, pace },
+    passed: (position) => rows.has(position),
+    failing: async (positions) => {
+      const filtered = new RowSet(view.snapshot.bases);
+      for (const position of positions) filtered.add(position);
+      if (where === null || patterns === undefined || positions.length === 0) return new Map();
+      return failingClauses(where, filtered, { view, pace, patterns });
+    },
+    insertionPlaces: async (positions) => {
+      const offsets = positions.map((position) => view.snapshot.offset(position));
+      const before = await countBefore(offsets, rows, view, pace);
+      return new Map(positions.map((position, i) => [position, before[i]!]));
+    },
+    prepare: () => Promise.resolve(),
+  };
+}
+
 const ROWS_PER_BREATH = 4_096;
 
 /** Of the records that are not on the page, in the order in which they were named. */
 export async function whyNot(
   named: readonly NamedRecord[],
   search: Search,
-  stages: SearchStages,
-  reading: WhyNotReading,
+  stages: Stages,
+  records: SearchedRecords,
 ): Promise<readonly WhyNot[]> {
   const onPage = new Set(stages.page.positions);
   const missing = named.filter(({ position }) => position === null || !onPage.has(position));
-  const filtered = new RowSet(reading.view.snapshot.bases);
-  const passed: number[] = [];
-  for (const { position } of missing) {
-    if (position === null) continue;
-    if (stages.rows.has(position)) passed.push(position);
-    else filtered.add(position);
-  }
-  const clauses =
-    search.where === null || filtered.count() === 0
-      ? null
-      : await failingClauses(search.where, filtered, reading);
-  const places = await placesOf(passed, search, stages, reading);
+  const there = missing.flatMap(({ position }) => (position === null ? [] : [position]));
+  const passed = there.filter((position) => records.passed(position));
+  const clauses = await records.failing(there.filter((position) => !records.passed(position)));
+  const places = await placesOf(passed, search, stages, records);
   const ranked = passed.filter((position) => places.has(position));
   const chosen = search.mmr === undefined ? null : new Set(stages.chosen?.positions);
-  const outOfGroups = await groupedOut(ranked, search, stages, reading.pace);
+  const outOfGroups = await groupedOut(ranked, search, stages, records.pace);
   const unranked = passed.filter((position) => !places.has(position));
-  const missed = await missedLeaves(unranked, search.rank, stages, reading);
+  const missed = await missedLeaves(unranked, search.rank, stages, records);
   return missing.map(({ id, position }) => {
     if (position === null) return { id, reason: "absent" };
-    if (!stages.rows.has(position)) return { id, ...because("filtered", clauses?.get(position)) };
+    if (!records.passed(position)) return { id, ...because("filtered", clauses.get(position)) };
     const rank = places.get(position);
     if (search.rank !== null && rank === undefined) {
       return { id, ...because("outside_leaf", missed.get(position)) };
@@ -72,28 +111,28 @@ function because(reason: WhyNotReason, path: string | undefined): Omit<WhyNot, "
 async function placesOf(
   positions: readonly number[],
   { rank, orderBy }: Search,
-  { rows, ranking }: SearchStages,
-  { view, pace }: WhyNotReading,
+  { ranking }: Stages,
+  records: SearchedRecords,
 ): Promise<ReadonlyMap<number, number>> {
   if (positions.length === 0 || (rank === null && orderBy !== undefined)) return new Map();
-  if (ranking === null) return insertionPlaces(positions, rows, view, pace);
+  if (ranking === null) return records.insertionPlaces(positions);
   const wanted = new Set(positions);
   const places = new Map<number, number>();
   for (const [place, position] of ranking.positions.entries()) {
     if (wanted.has(position)) places.set(position, place);
-    if (place % ROWS_PER_BREATH === 0) await pace.breathe();
+    if (place % ROWS_PER_BREATH === 0) await records.pace.breathe();
   }
   return places;
 }
 
-/** How many of the rows come before each. */
-async function insertionPlaces(
-  positions: readonly number[],
+/** How many of the rows come before each offset. */
+export async function countBefore(
+  sought: readonly number[],
   rows: RowSet,
   { snapshot }: RecordView,
   pace: Pace,
-): Promise<ReadonlyMap<number, number>> {
-  const asked = positions.map((position) => ({ position, offset: snapshot.offset(position), before: 0 }));
+): Promise<readonly number[]> {
+  const asked = sought.map((offset) => ({ offset, before: 0 }));
   let seen = 0;
   for (const [index, { offsets }] of snapshot.segments.entries()) {
     const words = rows.segment(index);
@@ -102,7 +141,7 @@ async function insertionPlaces(
       if (++seen % ROWS_PER_BREATH === 0) await pace.breathe();
     }
   }
-  return new Map(asked.map(({ position, before }) => [position, before]));
+  return asked.map(({ before }) => before);
 }
 
 /**
@@ -112,7 +151,7 @@ async function insertionPlaces(
 async function groupedOut(
   positions: readonly number[],
   { groupBy, ...search }: Search,
-  { kept, chosen }: SearchStages,
+  { kept, chosen }: Stages,
   pace: Pace,
 ): Promise<ReadonlySet<number>> {
   const out = new Set<number>();
@@ -136,12 +175,15 @@ async function groupedOut(
 async function missedLeaves(
   positions: readonly number[],
   rank: Rank | null,
-  { leaves }: SearchStages,
-  { view, pace }: WhyNotReading,
+  { leaves }: Stages,
+  records: SearchedRecords,
 ): Promise<ReadonlyMap<number, string>> {
   const required = new Map<number, string>();
   const first = new Map<number, string>();
   if (rank === null || positions.length === 0) return first;
+  const { view, pace } = records;
+  const keys = leavesOf(rank).flatMap((leaf) => (leaf.type === "knn" ? [] : [leaf.key]));
+  await records.prepare(positions, [...new Set(keys)]);
   const finds = leaves.values();
   for (const { leaf, path } of leafPaths(rank, "rank")) {
     const absent = new Set(positions);
@@ -152,8 +194,7 @@ async function missedLeaves(
       }
     } else {
       for (const position of positions)
-        if (fieldScore(view.snapshot.metadataValue(position, leaf.key), leaf) !== null)
-          absent.delete(position);
+        if (fieldScore(view.metadataValue(position, leaf.key), leaf) !== null) absent.delete(position);
     }
     const missed = leaf.default === null ? required : first;
     for (const position of absent) if (!missed.has(position)) missed.set(position, path);

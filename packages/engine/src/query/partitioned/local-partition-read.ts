@@ -13,7 +13,9 @@ import {
 } from "@sheaf/protocol";
 import type { RowSet } from "../../index/row-set.ts";
 import type { ReadTicket } from "../../storage/version-history.ts";
+import { namedRecords } from "../explain/explain-search.ts";
 import { PageTraces, TraceBudget } from "../explain/traces.ts";
+import { type NamedRecord, countBefore, searchedRows } from "../explain/why-not.ts";
 import { DEFAULT_ROOM, talliedRows, withRoom } from "../facet/facets.ts";
 import type { TallyPart, ValueTally } from "../facet/value-tally.ts";
 import { candidateRows } from "../filter/filter.ts";
@@ -33,6 +35,7 @@ import { overtaken } from "../snapshot-read.ts";
 import type {
   LeafRows,
   ListSurvey,
+  NamedRow,
   PartitionQuestion,
   PartitionRead,
   PartitionSize,
@@ -46,7 +49,7 @@ import type {
 } from "./partition.ts";
 
 /** States that are kept until a read is told which one counts: far more than others write within a round trip. */
-const MOST_STATES = 256;
+const MOST_STATES = 64;
 const ROWS_PER_BREATH = 1_024;
 
 interface State {
@@ -54,6 +57,8 @@ interface State {
   readonly view: RecordView;
   /** By selection: what ids leave over. */
   readonly candidates: readonly RowSet[];
+  /** By list: the records that its search is to be explained for. */
+  readonly named: readonly (readonly NamedRecord[])[];
 }
 
 interface ReadOptions {
@@ -91,7 +96,7 @@ export class LocalPartitionRead implements PartitionRead {
 
   /** The index is at this state now. */
   note(sequence: number): void {
-    const { context, selections, ticket } = this.#options;
+    const { context, question, selections, ticket } = this.#options;
     const snapshot = context.index.snapshot();
     const last = this.#moving.at(-1);
     if (last?.view.snapshot === snapshot) this.#moving.push({ ...last, sequence });
@@ -99,7 +104,10 @@ export class LocalPartitionRead implements PartitionRead {
       const view = new RecordView(snapshot, context.reader, ticket, context.documents);
       // Places of ids are those of the newest snapshot, which this is now.
       const candidates = selections.map((selection) => candidateRows(context.index, selection, view));
-      this.#moving.push({ sequence, view, candidates });
+      const named = question.lists.map(
+        ({ search }) => (search && namedRecords(search, context.index, snapshot)) ?? [],
+      );
+      this.#moving.push({ sequence, view, candidates, named });
     }
     if (this.#moving.length > MOST_STATES) this.#moving.shift();
     this.#onNoted();
@@ -156,7 +164,9 @@ export class LocalPartitionRead implements PartitionRead {
 
   /** Those among which the best of the whole collection are, as far as they are of this partition. */
   async #best(ranking: Scored, question: RankQuestion, view: RecordView): Promise<Scored> {
-    const { mmr, groupBy, end } = question;
+    const { mmr, groupBy, end, explain } = question;
+    // Where each record that was named is in it has to be known.
+    if (explain !== undefined && explain.ids !== null) return ranking;
     // The k best of a group in the collection are among the k best of it in the partition, no further behind.
     if (mmr === undefined && groupBy !== null)
       return groupRecords(ranking, groupBy, end, { view, pace: this.#options.pace });
@@ -223,6 +233,35 @@ export class LocalPartitionRead implements PartitionRead {
       if (first.length > 0 || reader.isDone) return first;
       const [next = []] = (await reader.nextBatch(pace)).lists;
       return next;
+    });
+  }
+
+  named(list: number): Promise<readonly (NamedRow | null)[]> {
+    return this.#reading(async (view, pace) => {
+      const { rows } = await this.#listOf(list);
+      const { question, selections } = this.#options;
+      const { where, filter } = selections[question.lists[list]!.selection]!;
+      const searched = searchedRows({ where }, rows, { view, pace, patterns: filter?.patterns });
+      const named = this.#settled!.named[list]!;
+      const out = named.flatMap(({ position }) =>
+        position === null || rows.has(position) ? [] : [position],
+      );
+      const clauses = await searched.failing(out);
+      return named.map(({ position }) =>
+        position === null
+          ? null
+          : {
+              ...{ row: position, offset: view.snapshot.offset(position) },
+              ...{ passed: rows.has(position), clause: clauses.get(position) ?? null },
+            },
+      );
+    });
+  }
+
+  countBefore(list: number, offsets: readonly number[]): Promise<readonly number[]> {
+    return this.#reading(async (view, pace) => {
+      const { rows } = await this.#listOf(list);
+      return countBefore(offsets, rows, view, pace);
     });
   }
 

@@ -65,6 +65,10 @@ export interface PartitionRead {
   unitVectors(rows: Int32Array): Promise<Float32Array>;
   /** The first of these rows, one at least. */
   records(request: RecordsRequest): Promise<readonly ResultRecord[]>;
+  /** Of the records that the search is to be explained for; `null`: the partition does not have it. */
+  named(list: number): Promise<readonly (NamedRow | null)[]>;
+  /** How many rows of the list come before each offset. */
+  countBefore(list: number, offsets: readonly number[]): Promise<readonly number[]>;
   /** `null`: there is no room for so many values. */
   tally(list: number, key: string, part: TallyPart): Promise<Tallied | null>;
   close(): void;
@@ -94,6 +98,15 @@ export interface LeafRows extends Rows {
   readonly distances: Float32Array;
   readonly dense: DensePath | null;
   readonly sparse: { readonly blocks: number; readonly tails: number } | null;
+}
+
+export interface NamedRow {
+  readonly row: number;
+  readonly offset: number;
+  /** Through the filter. */
+  readonly passed: boolean;
+  /** The clause that kept it out, where one alone did. */
+  readonly clause: string | null;
 }
 
 export interface RowValues {

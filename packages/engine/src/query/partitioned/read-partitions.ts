@@ -31,7 +31,7 @@ import { pageEnd } from "../page.ts";
 import type { QueryContext } from "../query-context.ts";
 import { checkDimension, checkLeaves } from "../search.ts";
 import { fieldsOfInclude, fieldsOfSelect } from "../select.ts";
-import { PartitionedExplanations, checkExplained } from "./explain-partitioned.ts";
+import { PartitionedExplanations } from "./explain-partitioned.ts";
 import { InsertionOrder } from "./insertion-order.ts";
 import { openPartitions } from "./open-partitions.ts";
 import type { ListQuestion, Partition, PartitionQuestion } from "./partition.ts";
@@ -58,10 +58,7 @@ export function searchOfPartitions(
 ): Promise<StartedRead> {
   return beginRead(context, signal, async (pace) => {
     const { searches } = request;
-    for (const search of searches) {
-      checkLeaves(context, search);
-      checkExplained(search);
-    }
+    for (const search of searches) checkLeaves(context, search);
     const question: PartitionQuestion = {
       selections: searches.map(({ where }, i) => ({ ids: null, where, path: `searches[${i}].where` })),
       lists: searches.map((search, selection) => ({ selection, search: rankQuestion(search) })),
@@ -82,7 +79,7 @@ export function searchOfPartitions(
         const { positions, scores } = stages.page;
         const fields = withDocument(fieldsOfSelect(search.select), search.highlight);
         const traces = (await explanations?.traces(search, stages, pace)) ?? null;
-        explanations?.add(search, stages);
+        await explanations?.add(search, { list, stages }, pace);
         lists.push({
           ...{ list, fields, traces, ...knownRecords(positions) },
           scores: fields.score ? scores : null,

@@ -34,6 +34,8 @@ export interface PartitionedStages {
   readonly leaves: readonly FoundLeaf[];
   /** Records that have a score; `null`: the search has no rank. */
   readonly ranked: number | null;
+  /** The best of them; all where it is asked why records are not on the page. */
+  readonly ranking: Scored | null;
   readonly chosen: Scored | null;
   readonly kept: Scored | null;
   readonly page: Scored;
@@ -58,7 +60,7 @@ export async function searchPartitions(
   const rows = surveys.reduce((sum, { count }) => sum + count, 0);
   if (rank === null) {
     const page = await unrankedPage(search, { list, rows }, reading);
-    return { rows, leaves: [], ranked: null, chosen: null, kept: null, page };
+    return { rows, leaves: [], ranked: null, ranking: null, chosen: null, kept: null, page };
   }
   const counted = knnLeaves(rank).map((_, leaf) => sumOf(surveys, leaf));
   const leaves = await findLeaves(rank, list, counted, reading);
@@ -79,7 +81,7 @@ export async function searchPartitions(
     const end = pageEnd(search);
     kept = await times.measure("group", () => groupRecords(chosen, groupBy, end, { view: records, pace }));
   }
-  return { rows, leaves, ranked, chosen, kept, page: pageOf(kept ?? chosen, search) };
+  return { rows, leaves, ranked, ranking, chosen, kept, page: pageOf(kept ?? chosen, search) };
 }
 
 /** `null`: nothing is counted for the leaf. */

@@ -109,6 +109,8 @@ function readByMessages(read: PartitionRead): PartitionRead {
     values: (...args) => across(args, (...given) => read.values(...given)),
     unitVectors: (...args) => across(args, (...given) => read.unitVectors(...given)),
     records: (...args) => across(args, (...given) => read.records(...given)),
+    named: (...args) => across(args, (...given) => read.named(...given)),
+    countBefore: (...args) => across(args, (...given) => read.countBefore(...given)),
     tally: (...args) => across(args, (...given) => read.tally(...given)),
     close: () => read.close(),
   };
