@@ -12,12 +12,13 @@ import { BLOCK_DOCS } from "../segment/block-docs.ts";
 import { type ScanPool, createScanPool } from "../index/scan-pool.ts";
 import { executeCount, executeGet, executeQuery, executeSearch, selectOffsets } from "./execute.ts";
 import {
-  type Write,
+  applyWrites,
   contents,
   denseKnns,
   orders,
   plans,
   searches,
+  severalSearches,
   vectors,
   wheres,
   writes,
@@ -63,16 +64,9 @@ function isSame(found: unknown, expected: unknown, reads = 1): void {
   expect(found).toStrictEqual(expected);
 }
 
-function apply(collection: TestCollection, list: readonly Write[]): void {
-  for (const write of list) {
-    if (write.type === "put") collection.put(write.id, write.content);
-    else collection.remove(write.id);
-  }
-}
-
 const collections = fc.tuple(plans, writes(DIMENSION)).map(([plan, list]) => {
   const collection = new TestCollection(plan);
-  apply(collection, list);
+  applyWrites(collection, list);
   return collection;
 });
 
@@ -86,10 +80,7 @@ async function built({ index }: TestCollection): Promise<void> {
 
 describe("reads against the oracle", () => {
   it("answers every search alike", async () => {
-    const requests = fc.array(searches(DIMENSION), {
-      minLength: SEARCHES_PER_COLLECTION,
-      maxLength: SEARCHES_PER_COLLECTION,
-    });
+    const requests = severalSearches(DIMENSION, SEARCHES_PER_COLLECTION);
     await fc.assert(
       fc.asyncProperty(collections, requests, async (collection, list) => {
         const expected = list.map((one) => oracleSearch(collection, one));
@@ -101,10 +92,7 @@ describe("reads against the oracle", () => {
 
   it("answers alike between writes, with fast indexes from the first record on", async () => {
     const sizes = { mutableRows: 32, sealedRows: 64 };
-    const requests = fc.array(searches(DIMENSION), {
-      minLength: SEARCHES_PER_ROUND,
-      maxLength: SEARCHES_PER_ROUND,
-    });
+    const requests = severalSearches(DIMENSION, SEARCHES_PER_ROUND);
     const rounds = fc.array(fc.tuple(writes(DIMENSION), fc.boolean(), requests), {
       minLength: ROUNDS,
       maxLength: ROUNDS,
@@ -113,7 +101,7 @@ describe("reads against the oracle", () => {
       fc.asyncProperty(plans, rounds, async (plan, list) => {
         const collection = new TestCollection(plan, { denseRows: 1, sizes, minSparseTail: 4 });
         for (const [changes, waits, asked] of list) {
-          apply(collection, changes);
+          applyWrites(collection, changes);
           if (waits) await built(collection);
           const expected = asked.map((one) => oracleSearch(collection, one));
           isSame(await search(collection, ...asked), expected, asked.length);

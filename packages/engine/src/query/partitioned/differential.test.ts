@@ -10,11 +10,12 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type StartedRead, executeSearch } from "../execute.ts";
 import {
-  type Write,
+  applyWrites,
   contents,
   orders,
   plans,
   searches,
+  severalSearches,
   vectors,
   wheres,
   writes,
@@ -62,16 +63,9 @@ function isSame(found: unknown, expected: unknown, reads = 1): void {
   expect(found).toStrictEqual(expected);
 }
 
-function apply(collection: PartitionedCollection | TestCollection, list: readonly Write[]): void {
-  for (const write of list) {
-    if (write.type === "put") collection.put(write.id, write.content);
-    else collection.remove(write.id);
-  }
-}
-
 const collections = fc.tuple(plans, numbers, writes(DIMENSION)).map(([plan, partitions, list]) => {
   const collection = new PartitionedCollection(plan, partitions);
-  apply(collection, list);
+  applyWrites(collection, list);
   return collection;
 });
 
@@ -85,10 +79,7 @@ async function built({ collections: partitions }: PartitionedCollection): Promis
 
 describe("reads of partitions against the oracle", () => {
   it("answers every search alike", async () => {
-    const requests = fc.array(searches(DIMENSION), {
-      minLength: SEARCHES_PER_COLLECTION,
-      maxLength: SEARCHES_PER_COLLECTION,
-    });
+    const requests = severalSearches(DIMENSION, SEARCHES_PER_COLLECTION);
     await fc.assert(
       fc.asyncProperty(collections, requests, async (collection, list) => {
         const expected = list.map((one) => oracleSearch(collection, one));
@@ -99,10 +90,7 @@ describe("reads of partitions against the oracle", () => {
   });
 
   it("answers alike between writes, with fast indexes from the first record on", async () => {
-    const requests = fc.array(searches(DIMENSION), {
-      minLength: SEARCHES_PER_ROUND,
-      maxLength: SEARCHES_PER_ROUND,
-    });
+    const requests = severalSearches(DIMENSION, SEARCHES_PER_ROUND);
     const rounds = fc.array(fc.tuple(writes(DIMENSION), fc.boolean(), requests), {
       minLength: ROUNDS,
       maxLength: ROUNDS,
@@ -111,7 +99,7 @@ describe("reads of partitions against the oracle", () => {
       fc.asyncProperty(plans, numbers, rounds, async (plan, partitions, list) => {
         const collection = new PartitionedCollection(plan, partitions, SEALED);
         for (const [changes, waits, asked] of list) {
-          apply(collection, changes);
+          applyWrites(collection, changes);
           if (waits) await built(collection);
           const expected = asked.map((one) => oracleSearch(collection, one));
           isSame(await search(collection, ...asked), expected, asked.length);
@@ -189,7 +177,7 @@ describe("reads of partitions against the oracle", () => {
         requests,
         async (plan, partitions, list, explained) => {
           const [whole, divided] = [new TestCollection(plan), new PartitionedCollection(plan, partitions)];
-          for (const collection of [whole, divided]) apply(collection, list);
+          for (const collection of [whole, divided]) applyWrites(collection, list);
           const request = { searches: explained, readLevel: "index_and_wal" } as const;
           const expected = await executeSearch(whole.context, request);
           const found = await searchOfPartitions(divided.context, request);
@@ -230,7 +218,7 @@ it("answers alike with several segments in each partition, after many updates an
   const collection = new PartitionedCollection(plan, 3, {
     ...{ denseRows: 256, sizes: { mutableRows: 512, sealedRows: 2_048 } },
   });
-  const known = fc.sample(contents(64), { seed: SEED, numRuns: 211 });
+  const known = fc.sample(contents(16), { seed: SEED, numRuns: 211 });
   for (let i = 0; i < 9_000; i++) {
     const id = `r${(i * 40_503) % 4_001}`;
     if (i % 9 === 4) collection.stageRemoval(id);
@@ -238,7 +226,7 @@ it("answers alike with several segments in each partition, after many updates an
   }
   collection.publish();
   const select = { document: false, embedding: false, metadata: false, score: true, fields: [], keys: [] };
-  const list = fc.sample(searches(64), { seed: SEED, numRuns: 16 }).map((one) => ({ ...one, select }));
+  const list = fc.sample(searches(16), { seed: SEED, numRuns: 8 }).map((one) => ({ ...one, select }));
   const expected = list.map((one) => oracleSearch(collection, one));
   expect(await search(collection, ...list)).toStrictEqual(expected);
   await built(collection);

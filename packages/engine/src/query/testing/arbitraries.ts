@@ -146,6 +146,16 @@ export type Write =
   | { readonly type: "put"; readonly id: string; readonly content: RecordContent }
   | { readonly type: "remove"; readonly id: string };
 
+export function applyWrites(
+  collection: { put(id: string, content: RecordContent): void; remove(id: string): void },
+  list: readonly Write[],
+): void {
+  for (const write of list) {
+    if (write.type === "put") collection.put(write.id, write.content);
+    else collection.remove(write.id);
+  }
+}
+
 /** Mostly inserts, with updates and deletes of ids that may or may not exist. */
 export function writes(dimension: number): fc.Arbitrary<Write[]> {
   const ids = fc.constantFrom(...IDS);
@@ -368,4 +378,8 @@ export function searches(dimension: number): fc.Arbitrary<Search> {
       if (search.rank !== null) return { ...search, ...(mmr && { mmr }) };
       return { ...search, groupBy: null, ...(isOrdered && { orderBy }) };
     });
+}
+
+export function severalSearches(dimension: number, count: number): fc.Arbitrary<Search[]> {
+  return fc.array(searches(dimension), { minLength: count, maxLength: count });
 }
