@@ -5,8 +5,8 @@
  */
 import { type CancelSignal, SheafError, throwIfAborted } from "@sheaf/protocol";
 import { SegmentDamaged } from "../files/segment-damaged.ts";
-import type { LogView, ViewedPart } from "./logged-record-store.ts";
-import { partitionOf } from "./partition-of.ts";
+import type { LogView } from "./logged-record-store.ts";
+import { type ViewedPart, partitionOf } from "./partition-of.ts";
 import type { RecordStore, StoreChange } from "../record-store.ts";
 import { runInTurns } from "../steps.ts";
 import type { StoredRecord } from "../stored-record.ts";

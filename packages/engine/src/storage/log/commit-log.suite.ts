@@ -5,8 +5,10 @@ import {
   CHECKPOINT_EPOCH,
   type AppendOutcome,
   type CommitLog,
+  EVERY_PARTITION,
   type LogBatch,
   type LogHead,
+  type LogPart,
   LogTrimmed,
   firstHead,
   headAfter,
@@ -31,8 +33,9 @@ export async function readAll(
   log: CommitLog,
   after: LogHead,
   collection = "c",
+  partition?: number,
 ): Promise<readonly LogBatch[]> {
-  const found = await log.read(collection, after);
+  const found = await log.read(collection, after, partition);
   if (found === "trimmed") throw new Error("trimmed");
   const batches: LogBatch[] = [];
   for await (const one of found) batches.push(one);
@@ -60,6 +63,24 @@ export function commitLogSuite({ name, open }: CommitLogSuite): void {
     };
     const texts = async (after: LogHead): Promise<readonly string[]> =>
       (await readAll(log, after)).map(({ parts }) => Buffer.from(parts[0]!.body).toString());
+
+    it("gives the parts of one partition, and those of none, of every batch", async () => {
+      const part = (partition: number, text: string): LogPart => ({ partition, body: Buffer.from(text) });
+      const first = {
+        id: randomUUID(),
+        sequence: 2,
+        parts: [part(EVERY_PARTITION, "head"), part(0, "a"), part(1, "b")],
+      };
+      const second = { id: randomUUID(), sequence: 3, parts: [part(EVERY_PARTITION, "head"), part(0, "c")] };
+      await append(START, first, second);
+      const read = await readAll(log, START, "c", 1);
+      expect(read.map(({ id }) => id)).toEqual([first.id, second.id]);
+      expect(read.map(({ parts }) => parts.map(({ body }) => Buffer.from(body).toString()))).toEqual([
+        ["head", "b"],
+        ["head"],
+      ]);
+      expect((await readAll(log, START)).map(({ parts }) => parts.length)).toEqual([3, 2]);
+    });
 
     it("has a collection from its creation on, once", async () => {
       expect(await log.heads(["none", "c"])).toEqual([null, { ...START, state: STATE, ...EMPTY }]);

@@ -119,8 +119,10 @@ export interface CommitLog {
    * The batches after a state, oldest first, up to the head as it is now or newer. `trimmed`: the log does not go back so far,
    * or that state never was one of this log; whoever has it must be made anew. Batches that are trimmed meanwhile end it with
    * `LogTrimmed`.
+   *
+   * @param partition Whose parts are wanted, and those of none; left out: all.
    */
-  read(collection: string, after: LogHead): Promise<AsyncIterable<LogBatch> | "trimmed">;
+  read(collection: string, after: LogHead, partition?: number): Promise<AsyncIterable<LogBatch> | "trimmed">;
   /** What all collections of an owner keep. */
   usageOf(owner: string): Promise<Usage>;
   /** Says what a collection keeps that was never counted, at this head; nothing where it was, or the head has moved. */

@@ -28,6 +28,7 @@ import { type CheckpointPlaces, readCheckpoint } from "./checkpoint-log.ts";
 import type { HeadReader } from "./head-reader.ts";
 import type { LogCheckpoints } from "./log-checkpoints.ts";
 import { LogWriter } from "./log-writer.ts";
+import type { ViewedPart } from "./partition-of.ts";
 import { type PlannedWrite, usageOfAll } from "./write-group.ts";
 
 /** Batches and bytes of bodies that share a commit of the view, while it is opened. */
@@ -80,12 +81,6 @@ export interface LoggedStoreOptions {
   readonly appendAttempts?: number | undefined;
   /** Left out: the log is never trimmed by this store. */
   readonly checkpoints?: LogCheckpoints | undefined;
-}
-
-/** A partition whose records a view has alone. */
-export interface ViewedPart {
-  readonly partition: number;
-  readonly partitions: number;
 }
 
 /** The view is of no state of the log. */
@@ -241,8 +236,8 @@ export class LoggedRecordStore extends ForwardingStore {
    * the index follow it before what comes after it.
    */
   async #pull(own?: LogBatch): Promise<boolean> {
-    const { id, log } = this.#options;
-    const found = await log.read(id, this.#position);
+    const { id, log, partition } = this.#options;
+    const found = await log.read(id, this.#position, partition);
     if (found === "trimmed") throw this.#void();
     const grouped: Promise<void>[] = [];
     let [bytes, from] = [0, this.#position.sequence];

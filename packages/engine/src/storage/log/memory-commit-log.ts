@@ -3,12 +3,14 @@ import {
   type AppendOutcome,
   type Checkpoint,
   type CommitLog,
+  EVERY_PARTITION,
   type FoundHead,
   type LogAppend,
   type LogBatch,
   type LogCopy,
   type LogHead,
   type LogOwner,
+  type LogPart,
   type LogSizes,
   LogTrimmed,
   bytesOf,
@@ -104,11 +106,17 @@ export class MemoryCommitLog implements CommitLog {
     return "done";
   }
 
-  async read(collection: string, after: LogHead): Promise<AsyncIterable<LogBatch> | "trimmed"> {
+  async read(
+    collection: string,
+    after: LogHead,
+    partition?: number,
+  ): Promise<AsyncIterable<LogBatch> | "trimmed"> {
     const log = this.#logs.get(collection);
     if (log === undefined || log.head.epoch !== after.epoch) return "trimmed";
     const isKnown = log.batches.some(({ id, sequence }) => id === after.batch && sequence === after.sequence);
-    return isKnown || isSameHead(log.trimmed, after) ? this.#readAfter(log, after.sequence) : "trimmed";
+    return isKnown || isSameHead(log.trimmed, after)
+      ? this.#readAfter(log, after.sequence, partition)
+      : "trimmed";
   }
 
   #copyCheckpoint(
@@ -123,12 +131,14 @@ export class MemoryCommitLog implements CommitLog {
     return { ...checkpoint, epoch, place: name };
   }
 
-  async *#readAfter(log: Log, from: number): AsyncGenerator<LogBatch> {
+  async *#readAfter(log: Log, from: number, wanted: number | undefined): AsyncGenerator<LogBatch> {
+    const isWanted = ({ partition }: LogPart): boolean =>
+      wanted === undefined || partition === wanted || partition === EVERY_PARTITION;
     for (let after = from; ;) {
       if (after < log.trimmed.sequence) throw new LogTrimmed();
       const next = log.batches.find(({ sequence }) => sequence > after);
       if (next === undefined) return;
-      yield next;
+      yield { ...next, parts: next.parts.filter(isWanted) };
       after = next.sequence;
     }
   }

@@ -191,10 +191,12 @@ export class PostgresCommitLog implements CommitLog {
     await this.#change(this.#sql.countHead, [collection, epoch, sequence, batch, owner, records, bytes]);
   }
 
-  async read(collection: string, after: LogHead): Promise<AsyncIterable<LogBatch> | "trimmed"> {
+  async read(
+    ...[collection, after, partition]: Parameters<CommitLog["read"]>
+  ): ReturnType<CommitLog["read"]> {
     const values = [collection, after.epoch, after.sequence, after.batch];
     const isState = (await this.#database.read(this.#sql.isState, values)).length > 0;
-    return isState ? this.#readAfter(collection, after.sequence) : "trimmed";
+    return isState ? this.#readAfter(collection, after.sequence, partition) : "trimmed";
   }
 
   async find(collection: string, batch: string): Promise<number | null> {
@@ -282,12 +284,14 @@ export class PostgresCommitLog implements CommitLog {
     return (await this.#owners.ensure(quota.owner)) ? "moved" : "over";
   }
 
-  async *#readAfter(collection: string, from: number): AsyncGenerator<LogBatch> {
+  async *#readAfter(collection: string, from: number, partition?: number): AsyncGenerator<LogBatch> {
+    const page = partition === undefined ? this.#sql.page : this.#sql.pageOfPartition;
+    const wanted = partition === undefined ? [] : [partition];
     let cursor: readonly [sequence: number, part: number, chunk: number] = [from, MAX_INT, MAX_INT];
     let last = from;
     let open: OpenBatch | null = null;
     for (;;) {
-      const rows = await this.#database.read(this.#sql.page, [collection, ...cursor, PAGE_ROWS]);
+      const rows = await this.#database.read(page, [collection, ...cursor, PAGE_ROWS, ...wanted]);
       if (open !== null) await this.#requireKept(collection, last);
       for (const row of rows.map(rowOf)) {
         if (open !== null && open.sequence !== row.sequence) {

@@ -123,6 +123,10 @@ function logIn(schema: string) {
     page: `select seq, part, chunk, partition, previous, batch, body from ${log}
       where collection = $1::text and (seq, part, chunk) > ($2::bigint, $3::int, $4::int)
       order by seq, part, chunk limit $5::int`,
+    /** -1: what every partition needs; a batch of a collection in partitions begins with it. */
+    pageOfPartition: `select seq, part, chunk, partition, previous, batch, body from ${log}
+      where collection = $1::text and (seq, part, chunk) > ($2::bigint, $3::int, $4::int) and partition in (-1, $6::int)
+      order by seq, part, chunk limit $5::int`,
     trimmed: `select trimmed_seq from ${head} where collection = $1::text`,
     /** A change, for its commit waits for the standby, which then has the batch, too. */
     find: `update ${batch} set seq = seq where collection = $1::text and batch = $2::text returning seq`,
@@ -275,8 +279,9 @@ function manifestsIn(schema: string) {
     copyRefs: `with copied as (insert into ${ref} (collection, segment)
         select $2::text, segment from ${ref} where collection = $1::text returning segment)
       update ${segment} s set at = now() from copied where s.id = copied.segment`,
+    /** A partition has a manifest of its own, under the id of its collection and what stands behind it. */
     lost: `select collection from ${manifest} m
-      where not exists (select 1 from ${head} h where h.collection = m.collection) limit 100`,
+      where not exists (select 1 from ${head} h where h.collection = split_part(m.collection, '.', 1)) limit 100`,
   };
 }
 
