@@ -1,59 +1,15 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { ClusterSecret, PeerListener, ServedPeers } from "@sheaf/process";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { createLocalEngine } from "../create-local-engine.ts";
 import { engineSuite } from "../engine.suite.ts";
-import type { Engine } from "../engine.ts";
 import { makeCollection, readAll, record, write } from "../testing/engine-fixtures.ts";
 import { temporaryFolder } from "../testing/temporary-folder.ts";
-import { ClusterEngine } from "./cluster-engine.ts";
-import { engineService } from "./engine-service.ts";
-
-const SECRET = new ClusterSecret("a-secret-of-32-characters-or-more");
-const HOST = "127.0.0.1";
+import { gatewayOf, nodeOf } from "./testing/test-nodes.ts";
 
 const suiteFolder = mkdtempSync(join(tmpdir(), "sheaf-cluster-"));
 afterAll(() => rmSync(suiteFolder, { recursive: true, force: true }));
-
-interface Node {
-  readonly listener: PeerListener;
-  readonly served: ServedPeers;
-  /** Of its engine's methods, as they are called. */
-  readonly calls: string[];
-}
-
-/** What is beside it makes the engine one that others call. */
-async function nodeOf(engine: Engine): Promise<Node> {
-  const calls: string[] = [];
-  const seen = new Proxy(engine, {
-    get(target, name): unknown {
-      if (name === "responsive") return true;
-      const value: unknown = Reflect.get(target, name);
-      if (typeof value !== "function") return value;
-      return (...args: readonly unknown[]): unknown => {
-        calls.push(String(name));
-        return Reflect.apply(value, target, args);
-      };
-    },
-  }) as Engine & { readonly responsive: boolean };
-  const served = new ServedPeers(engineService(seen), (error) => {
-    throw error;
-  });
-  const listener = await PeerListener.open({
-    ...{ host: HOST, port: 0, secret: SECRET, onPeer: (channel) => served.serve(channel) },
-  });
-  return { listener, served, calls };
-}
-
-async function gatewayOf(nodes: readonly Node[]): Promise<ClusterEngine> {
-  const gateway = new ClusterEngine({ secret: SECRET, readReplicas: 2, log: () => {} });
-  gateway.update(nodes.map(({ listener: { port } }) => ({ host: HOST, port })));
-  while (gateway.openNodes < nodes.length) await sleep(5);
-  return gateway;
-}
 
 engineSuite("engine of a gateway", async () => {
   const engine = await createLocalEngine({ dataFolder: suiteFolder });
