@@ -113,6 +113,7 @@ describe("the tree", () => {
       "lmdb-catalog-store": ["catalog/open-catalog.ts"],
       "lmdb-record-store": [
         "collection/collection-opener.ts",
+        "collection/logged/open-view.ts",
         "collection/store-mover.ts",
         "indexing/indexer-process.ts",
       ],
@@ -127,7 +128,11 @@ describe("the tree", () => {
         "local-engine.ts",
         "open-engine-parts.ts",
       ],
-      "own-environment": ["collection/collection-opener.ts", "indexing/indexer-process.ts"],
+      "own-environment": [
+        "collection/collection-opener.ts",
+        "collection/logged/open-view.ts",
+        "indexing/indexer-process.ts",
+      ],
       // What a failed call of the system says, and nothing of LMDB.
       "commit-cause": ["collection/index-keeper.ts", "host/data-lock.ts", "storage/files/folder-files.ts"],
     };

@@ -29,6 +29,9 @@ import type {
   WriteRequest,
 } from "@sheaf/protocol";
 import type { BackupProgress, BackupRequest, MadeBackup } from "./backup/make-backup.ts";
+import type { BegunPartition, PartitionAsk } from "./collection/partitions/asked-partition.ts";
+import type { PartitionQuestion } from "./query/partitioned/partition.ts";
+import type { SelectedRecords } from "./query/partitioned/read-partitions.ts";
 
 export interface EngineOptions {
   readonly signal?: CancelSignal | undefined;
@@ -314,6 +317,29 @@ export interface Engine {
   /** One for each key, in their order. */
   facets(ref: CollectionRef, request: FacetsRequest, options?: EngineOptions): Promise<readonly Facet[]>;
   indexingStatus(ref: CollectionRef): Promise<IndexingStatus>;
+  /**
+   * Begins a read of one partition of a collection (`Partition`), at its newest state or later. It is asked on with
+   * `askPartition`, and closed with `closeRead`.
+   */
+  beginPartition(
+    ref: CollectionRef,
+    partition: number,
+    question: PartitionQuestion,
+    options?: EngineOptions,
+  ): Promise<BegunPartition>;
+  /** Calls a method of such a read (`PartitionRead`). 503 where it has ended. */
+  askPartition(
+    ref: CollectionRef,
+    ask: PartitionAsk,
+    cursor: number,
+    options?: EngineOptions,
+  ): Promise<unknown>;
+  /** As `delete`, of what partitions have selected; `null`: the collection is at another state by now, nothing has changed. */
+  deleteSelected(
+    ref: CollectionRef,
+    selected: SelectedRecords,
+    options?: EngineOptions,
+  ): Promise<number | null>;
 
   close(): Promise<void>;
 }

@@ -27,14 +27,19 @@ import {
 import { NO_ARCHIVE } from "./archive/archive.ts";
 import { BackupMaker, type BackupRequest, type MadeBackup } from "./backup/make-backup.ts";
 import type { Catalog } from "./catalog/catalog.ts";
-import { staleRead } from "./collection/check-unchanged.ts";
-import { makeReadToken, readSequence, tokenScope } from "./collection/read-token.ts";
-import { collectionStatistics, collectionUsage, indexingStatus } from "./collection/collection-statistics.ts";
+import { commitTo } from "./collection/planning/commit-to.ts";
+import { makeReadToken, tokenScope } from "./collection/read-token.ts";
+import { collectionStatistics, collectionUsage } from "./collection/collection-statistics.ts";
 import { CollectionCalls } from "./collection/collection-calls.ts";
 import { CollectionForker } from "./collection/collection-forker.ts";
+import { requireUndivided } from "./collection/partitions/require-undivided.ts";
 import { DeleteBehind } from "./collection/removal/delete-behind.ts";
 import { discardCollections } from "./collection/removal/discard-collections.ts";
-import { CollectionOpener, type QuarantinedStore } from "./collection/collection-opener.ts";
+import {
+  CollectionOpener,
+  type OpeningContext,
+  type QuarantinedStore,
+} from "./collection/collection-opener.ts";
 import { NO_DATABASE } from "./collection/logged/database-measure.ts";
 import { CollectionPool } from "./collection/collection-pool.ts";
 import { openLimits } from "./collection/open-limit.ts";
@@ -55,6 +60,7 @@ import type {
   StoredKey,
   TokenUsage,
 } from "./engine.ts";
+import type { SelectedRecords } from "./query/partitioned/read-partitions.ts";
 import { startUpkeep } from "./engine-upkeep.ts";
 import { type EngineWorkers, createWorkers } from "./engine-workers.ts";
 import type { EngineParts, OpenOptions } from "./local-engine-options.ts";
@@ -101,9 +107,10 @@ export class LocalEngine implements Engine {
       idsOf: (tenant) => this.#catalog.collectionIds(tenant),
       measure: opener.measure.bind(opener),
     }));
+    const partition: OpeningContext["partition"] = (...asked) => this.#calls.partition(...asked);
     this.#pool = new CollectionPool({
       ...{ ...openLimits(options), unsealed: opener.indexMemory.unsealed },
-      open: (id, opening, dropped) => opener.open(id, { budgets, ...opening }, dropped),
+      open: (id, opening, dropped) => opener.open(id, { budgets, partition, ...opening }, dropped),
       log: this.#log,
       refusal: (error, id) => opener.damaged.refusal(error, id),
       onProblem: this.#telling("closing a collection failed"),
@@ -173,6 +180,7 @@ export class LocalEngine implements Engine {
 
   async createCollection(request: CreateCollection, options?: EngineOptions): Promise<Collection> {
     throwIfAborted(options?.signal);
+    requireUndivided(request.schema, this.#parts.logs !== null);
     return this.#catalog.createCollection(request);
   }
 
@@ -198,14 +206,7 @@ export class LocalEngine implements Engine {
   }
 
   async updateCollection(ref: CollectionRef, change: UpdateCollection): Promise<void> {
-    const { schema } = change;
-    // The new schema was made from one that may be older than keys written since.
-    const extended = schema && (this.#pool.peek(ref.id)?.extend(schema) ?? schema);
-    const committed = await this.#catalog.updateCollection(
-      ref,
-      extended === undefined ? change : { ...change, schema: extended },
-    );
-    if (schema !== undefined) await this.#pool.peek(ref.id)?.setSchema(committed);
+    await this.#calls.update(ref, change);
   }
 
   rememberModels(ref: CollectionRef, models: readonly ModelIdentity[]): Promise<CollectionModels> {
@@ -249,9 +250,7 @@ export class LocalEngine implements Engine {
       ...(await collectionStatistics(this.#parts.folder, this.#catalog, this.#pool, this.#opener)),
       ...(this.#parts.archive?.measure ?? NO_ARCHIVE),
       ...(this.#parts.others?.measure() ?? NO_DATABASE),
-      rowsScanned: this.#calls.meter.rowsScanned,
-      runningCalls: this.#calls.meter.running,
-      openReads: this.#calls.open.size,
+      ...this.#calls.measure(),
       waitingRegexRequests: this.#workers.regexPool.waiting,
       endedRegexThreads: this.#workers.regexPool.endedThreads,
     };
@@ -289,14 +288,7 @@ export class LocalEngine implements Engine {
   }
 
   commit(ref: CollectionRef, request: CommitRequest, options?: EngineOptions): Promise<CommitResult> {
-    const { token, readIds, operations } = request;
-    return this.#calls.use(ref, options, async (collection) => {
-      if (token === null) return collection.commit(null, operations);
-      const scope = await tokenScope(this.#catalog, ref);
-      const sequence = readSequence(scope, token, collection.head.sequence);
-      if (sequence === null) throw staleRead("names no state of this collection and epoch");
-      return collection.commit({ ids: readIds, sequence }, operations);
-    });
+    return this.#calls.use(ref, options, (collection) => commitTo(collection, ref, request, this.#catalog));
   }
 
   write(ref: CollectionRef, request: WriteRequest, options?: EngineOptions): Promise<void> {
@@ -341,15 +333,19 @@ export class LocalEngine implements Engine {
     return this.#calls.use(ref, options, ({ reads }, signal, times) => reads.facets(request, signal, times));
   }
 
-  /** While the collection is opened: how far that is. */
-  async indexingStatus(ref: CollectionRef): Promise<IndexingStatus> {
-    const { id, logPosition } = await this.#catalog.collection(ref);
-    const opening = this.#pool.progress(id);
-    if (opening !== null) return indexingStatus(logPosition, opening.indexedOperations);
-    return this.#calls.use(ref, undefined, async (collection) => {
-      const { logPosition: indexed } = await this.#catalog.collection(ref);
-      return indexingStatus(collection.head.sequence, indexed);
-    });
+  indexingStatus(ref: CollectionRef): Promise<IndexingStatus> {
+    return this.#calls.indexingStatus(ref);
+  }
+
+  readonly beginPartition: Engine["beginPartition"] = (...asked) => this.#calls.openPartition(...asked);
+  readonly askPartition: Engine["askPartition"] = (...asked) => this.#calls.askPartition(...asked);
+
+  deleteSelected(
+    ref: CollectionRef,
+    selected: SelectedRecords,
+    options?: EngineOptions,
+  ): Promise<number | null> {
+    return this.#calls.use(ref, options, (collection) => collection.deleteSelected(selected));
   }
 
   /** Collections with writes since their last checkpoint, before a crash or now. */

@@ -205,6 +205,7 @@ export {
   extendSchema,
   indexPlan,
   isListed,
+  partitionsOf,
   withChunks,
 } from "./catalog/index-plan.ts";
 export { writePlainJson } from "./catalog/plain-json.ts";

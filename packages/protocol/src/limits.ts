@@ -216,6 +216,11 @@ const table = {
     over: 400,
     doc: "Keys listed in a schema. Further metadata keys follow the defaults and are not listed.",
   },
+  partitions: {
+    value: 64,
+    over: 400,
+    doc: "Partitions of a collection. A read asks each of them several times.",
+  },
   keyNameCharacters: { value: 128, over: 400, doc: "Name of an API key." },
   keyOverlapSeconds: {
     value: 30 * 24 * 3_600,

@@ -1,9 +1,10 @@
 /** Bounds of names, collections, forks and keys. */
 import { type LimitName, parseCreateCollection } from "@sheaf/protocol";
 import { COLLECTIONS } from "../../../packages/server/src/testing/test-app.ts";
-import { Bench, type CaseOf, bySize, times, toServer } from "./limit-case.ts";
+import { Bench, type CaseOf, bySize, called, times, toServer } from "./limit-case.ts";
 
 const TENANTS = "POST /api/v2/tenants";
+const AT = { tenant: "default_tenant", database: "default_database" };
 const KEYS = "POST /api/v2/keys";
 const MAKE = `POST ${COLLECTIONS}`;
 const KEY = { name: "k", tenant: null, scopes: ["read"] };
@@ -37,6 +38,12 @@ export const CATALOG_CASES = {
     name: `keyed-${size}`,
     schema: { keys: Object.fromEntries(times(size, (i) => [`key-${i}`, {}])) },
   })),
+  // A server without a database refuses all but one.
+  partitions: bySize(
+    (_bench, partitions) =>
+      called(() => parseCreateCollection({ name: "divided", schema: { partitions } }, AT)),
+    /^schema\.partitions/u,
+  ),
   forkEdges: bySize(async (bench, size) => {
     const path = await bench.collection();
     for (let i = 1; i < size; i++)

@@ -79,6 +79,8 @@ export interface Schema {
   readonly keys?: Readonly<Record<string, ValueTypes>>;
   /** How documents are cut; left out: they stay whole. Needs a function that the server has. */
   readonly chunking?: Chunking;
+  /** Into how many parts the collection is divided, 1 to 64; of servers on a database. It never changes. */
+  readonly partitions?: number;
 }
 
 /** Instead of a schema, as older clients describe a collection. */

@@ -13,13 +13,30 @@ import {
   PeerPool,
   callPeers,
 } from "@sheaf/process";
-import { type CollectionRef, SheafError } from "@sheaf/protocol";
+import {
+  type CancelSignal,
+  type Collection,
+  type CollectionRef,
+  type DeleteRequest,
+  type Facet,
+  type FacetsRequest,
+  type GetRequest,
+  type QueryRequest,
+  type SearchRequest,
+  type Selector,
+  SheafError,
+} from "@sheaf/protocol";
+import type { AskedRead, BegunPartition } from "../collection/partitions/asked-partition.ts";
+import type { PartitionQuestion } from "../query/partitioned/partition.ts";
 import type { Engine, EngineOptions, ResultBatch } from "../engine.ts";
 import type { BackupProgress, MadeBackup } from "../backup/make-backup.ts";
 import type { EngineLog } from "../engine-log.ts";
 import { type EngineMethod, EngineProxy } from "../host/engine-proxy.ts";
 import { tenantOf } from "../host/tenant-of.ts";
+import { partitionName } from "../storage/folder/partition-name.ts";
+import type { DividedCollections } from "./divided-collections.ts";
 import { NODE_METHODS, isNodeMethod } from "./node-methods.ts";
+import { PartitionCounts } from "./partition-counts.ts";
 
 export interface ClusterEngineOptions {
   readonly secret: ClusterSecret;
@@ -44,6 +61,9 @@ export class ClusterEngine extends EngineProxy {
   /** By method: a count is done sooner than a search. */
   readonly #delays = new Map<string, HedgeDelay>();
   readonly #reads = new Map<number, OpenRead>();
+  readonly #partitions = new PartitionCounts((ref) => this.getCollection(ref));
+  /** `null`: none of the collections that were read has partitions. */
+  #divided: DividedCollections | null = null;
   #lastRead = 0;
 
   constructor({ secret, readReplicas, log }: ClusterEngineOptions) {
@@ -83,11 +103,67 @@ export class ClusterEngine extends EngineProxy {
     return Promise.resolve(null);
   }
 
+  override get(ref: CollectionRef, request: GetRequest, options?: EngineOptions): Promise<ResultBatch> {
+    const whole = (): Promise<ResultBatch> => super.get(ref, request, options);
+    return this.#either(ref, whole, (divided) =>
+      divided.read(ref, options, (reads, ...asked) => reads.get(request, ...asked)),
+    );
+  }
+
+  override query(ref: CollectionRef, request: QueryRequest, options?: EngineOptions): Promise<ResultBatch> {
+    const whole = (): Promise<ResultBatch> => super.query(ref, request, options);
+    return this.#either(ref, whole, (divided) =>
+      divided.read(ref, options, (reads, ...asked) => reads.query(request, ...asked)),
+    );
+  }
+
+  override search(ref: CollectionRef, request: SearchRequest, options?: EngineOptions): Promise<ResultBatch> {
+    const whole = (): Promise<ResultBatch> => super.search(ref, request, options);
+    return this.#either(ref, whole, (divided) =>
+      divided.read(ref, options, (reads, ...asked) => reads.search(request, ...asked)),
+    );
+  }
+
+  override count(ref: CollectionRef, selector: Selector, options?: EngineOptions): Promise<number> {
+    const whole = (): Promise<number> => super.count(ref, selector, options);
+    return this.#either(ref, whole, (divided) =>
+      divided.use(ref, options, (reads, ...asked) => reads.count(selector, ...asked)),
+    );
+  }
+
+  override facets(
+    ref: CollectionRef,
+    request: FacetsRequest,
+    options?: EngineOptions,
+  ): Promise<readonly Facet[]> {
+    const whole = (): Promise<readonly Facet[]> => super.facets(ref, request, options);
+    return this.#either(ref, whole, (divided) =>
+      divided.use(ref, options, (reads, ...asked) => reads.facets(request, ...asked)),
+    );
+  }
+
+  override delete(ref: CollectionRef, request: DeleteRequest, options?: EngineOptions): Promise<number> {
+    const whole = (): Promise<number> => super.delete(ref, request, options);
+    if (request.where === null) return whole();
+    return this.#either(ref, whole, (divided) => divided.delete(ref, request, options));
+  }
+
   override async nextBatch(
     ref: CollectionRef,
     cursor: number,
     options: EngineOptions = {},
   ): Promise<ResultBatch> {
+    const divided = this.#divided;
+    if (divided?.open.has(cursor) === true) {
+      try {
+        // What was fetched before it was dropped is not handed out.
+        await this.getCollection(ref);
+      } catch (error) {
+        divided.open.close(cursor);
+        throw error;
+      }
+      return divided.open.next(ref.id, cursor, options.signal);
+    }
     const read = this.#reads.get(cursor);
     if (read === undefined) throw readIsOver();
     const goesOn = { ...options, goesOn: true };
@@ -107,13 +183,14 @@ export class ClusterEngine extends EngineProxy {
   }
 
   override async closeRead(cursor: number): Promise<void> {
+    this.#divided?.open.close(cursor);
     const read = this.#reads.get(cursor);
     this.#reads.delete(cursor);
     if (read !== undefined) await closeReadOf(read.link, read);
   }
 
-  close(): Promise<void> {
-    return this.#nodes.close();
+  async close(): Promise<void> {
+    await Promise.all([this.#divided?.close(), this.#nodes.close()]);
   }
 
   /** Of a tenant, or of the server: always to the same node, which sees at once what it has changed itself. */
@@ -146,7 +223,60 @@ export class ClusterEngine extends EngineProxy {
     const repeat = isNodeMethod(method) ? NODE_METHODS[method] : "once";
     const call = { method, args, options, repeat: repeat === "pinned" ? "once" : repeat } as const;
     const { value, link } = await callPeers(links, call, this.#rules(method));
+    if (isCollection(value)) this.#partitions.learn(value);
     return isBatch(value) ? this.#withCursor(value, link) : value;
+  }
+
+  /** A call that is known to be for one partition goes on at once: of two on one way, the first comes first. */
+  #either<T>(
+    ref: CollectionRef,
+    whole: () => Promise<T>,
+    divided: (collections: DividedCollections) => Promise<T>,
+  ): Promise<T> {
+    const known = this.#partitions.of(ref);
+    return known === 1 ? whole() : this.#whenKnown(known, whole, divided);
+  }
+
+  async #whenKnown<T>(
+    partitions: number | Promise<number>,
+    whole: () => Promise<T>,
+    divided: (collections: DividedCollections) => Promise<T>,
+  ): Promise<T> {
+    if ((await partitions) === 1) return whole();
+    const { DividedCollections } = await import("./divided-collections.ts");
+    this.#divided ??= new DividedCollections({
+      getCollection: (one) => this.getCollection(one),
+      begin: (...asked) => this.#beginPartition(...asked),
+      deleteSelected: (...asked) => this.deleteSelected(...asked),
+    });
+    return divided(this.#divided);
+  }
+
+  /** On one of the nodes that serve reads of the partition. Only that one can go on with what it has begun. */
+  async #beginPartition(
+    ref: CollectionRef,
+    partition: number,
+    question: PartitionQuestion,
+    signal: CancelSignal | undefined,
+  ): Promise<AskedRead> {
+    const links = leastBusyFirst(this.#nodes.ranked(partitionName(ref.id, partition)), this.#readReplicas);
+    const args = [ref, partition, question];
+    const call = { method: "beginPartition", args, options: { signal }, repeat: "again" } as const;
+    const { value, link } = await callPeers(links, call, this.#rules("beginPartition"));
+    const { state, cursor } = value as BegunPartition;
+    const options = { signal, goesOn: true };
+    return {
+      state,
+      ask: async (ask) => {
+        const asked = { method: "askPartition", args: [ref, ask, cursor], options, repeat: "once" } as const;
+        try {
+          return (await callPeers([link], asked, this.#rules("askPartition"))).value;
+        } catch (error) {
+          throw isOther(error) || link.isOpen ? error : readIsOver(error);
+        }
+      },
+      close: () => void closeReadOf(link, { cursor }),
+    };
   }
 
   #rules(method: string): PeerCallRules {
@@ -183,6 +313,10 @@ function leastBusyFirst(ranked: readonly PeerLink[], replicas: number): readonly
 
 function isBatch(value: unknown): value is ResultBatch {
   return typeof value === "object" && value !== null && "cursor" in value && "lists" in value;
+}
+
+function isCollection(value: unknown): value is Pick<Collection, "id" | "schema"> {
+  return typeof value === "object" && value !== null && "schema" in value && "id" in value;
 }
 
 async function closeReadOf(link: PeerLink, value: unknown): Promise<void> {

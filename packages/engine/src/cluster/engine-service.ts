@@ -12,6 +12,8 @@ export function engineService(engine: Engine & { readonly responsive: boolean })
   return { isReady: () => engine.responsive, connect: () => new EngineSession(engine) };
 }
 
+/** Their last argument is the cursor. */
+const CONTINUING: ReadonlySet<string> = new Set<keyof Engine>(["nextBatch", "askPartition", "closeRead"]);
 /** Of one gateway, as far as is known here: the engine ends those that nobody goes on with. */
 const MOST_READS = 10_000;
 
@@ -32,7 +34,7 @@ class EngineSession implements PeerSession {
 
   readonly handle: PeerSession["handle"] = async (method, args, options) => {
     if (!isNodeMethod(method)) throw new SheafError("internal", `a search node has no method ${method}`);
-    const continued = method === "nextBatch" || method === "closeRead" ? args.at(-1) : null;
+    const continued = CONTINUING.has(method) ? args.at(-1) : null;
     if (continued !== null && !this.#reads.has(continued as number)) {
       if (method === "closeRead") return undefined;
       throw new SheafError("unavailable", "the read has ended; begin it again", { retryAfterSeconds: 1 });
@@ -40,7 +42,7 @@ class EngineSession implements PeerSession {
     const target = this.#engine[method] as (...args: readonly unknown[]) => Promise<unknown>;
     const last: EngineOptions = { signal: options.signal, onReport: (report) => options.onReport(report) };
     const result = await target.apply(this.#engine, isSignalled(method) ? [...args, last] : [...args]);
-    this.#reads.delete(continued as number);
+    if (method !== "askPartition") this.#reads.delete(continued as number);
     if (typeof result === "object" && result !== null && "cursor" in result)
       this.#hold(result as ResultBatch);
     if (method === "nextBatch") await packIfLong(result as ResultBatch, options.signal);

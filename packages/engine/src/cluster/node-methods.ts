@@ -50,6 +50,9 @@ export const NODE_METHODS = {
   count: "hedged",
   facets: "hedged",
   indexingStatus: "hedged",
+  beginPartition: "again",
+  deleteSelected: "once",
+  askPartition: "pinned",
   nextBatch: "pinned",
   closeRead: "pinned",
 } as const satisfies Record<NodeMethod, Repeat | "pinned">;

@@ -1,16 +1,43 @@
 /** How a call of the engine gets its collection: opened, measured, and with what is left of a read kept for later. */
 import { isDeepStrictEqual } from "node:util";
-import type { CancelSignal, CollectionRef, JsonObject, WriteRequest } from "@sheaf/protocol";
+import {
+  type CancelSignal,
+  Cancellation,
+  type CollectionRef,
+  type JsonObject,
+  type UpdateCollection,
+  type WriteRequest,
+  partitionsOf,
+  throwIfAborted,
+} from "@sheaf/protocol";
 import type { Catalog } from "../catalog/catalog.ts";
-import type { EngineOptions, ResultBatch } from "../engine.ts";
+import type { EngineOptions, EngineStatistics, IndexingStatus, ResultBatch } from "../engine.ts";
 import type { StartedRead } from "../query/execute.ts";
+import type { BegunRead, Partition, PartitionQuestion } from "../query/partitioned/partition.ts";
 import { CallMeter, type StageTimes } from "../query/stage-times.ts";
+import { partitionName } from "../storage/folder/partition-name.ts";
+import { indexingStatus } from "./collection-statistics.ts";
 import type { CollectionPool, NeededParts } from "./collection-pool.ts";
-import type { CollectionReads } from "./collection-reads.ts";
+import type { RecordReads } from "./collection-reads.ts";
 import type { OpenCollection } from "./open-collection.ts";
 import { isStoredAsGiven } from "./plan-write.ts";
 import { ViewVoid } from "../storage/log/logged-record-store.ts";
 import { OpenReads } from "./open-reads.ts";
+import { type BegunPartition, type PartitionAsk, answer } from "./partitions/asked-partition.ts";
+
+interface PartitionBeginning {
+  readonly question: PartitionQuestion;
+  /** Ends the read, also after it has begun. */
+  readonly signal: CancelSignal | undefined;
+  readonly times: StageTimes;
+}
+
+interface OpenedUse {
+  /** Of the collection, or of a partition. */
+  readonly name: string;
+  readonly signal: CancelSignal | undefined;
+  readonly needs?: NeededParts | undefined;
+}
 
 export class CollectionCalls {
   readonly meter = new CallMeter();
@@ -33,7 +60,7 @@ export class CollectionCalls {
     needs?: NeededParts,
   ): Promise<T> {
     const { id } = await this.#catalog.collection(ref);
-    return this.#useKnown({ ...ref, id }, options, work, needs);
+    return this.#useKnown(ref, { name: id, signal: options?.signal, needs }, options, work);
   }
 
   /** `false`: nothing is written, for the schema wants more made of the records. Else as a write. */
@@ -44,44 +71,135 @@ export class CollectionCalls {
   ): Promise<boolean> {
     const { id, schema } = await this.#catalog.collection(ref);
     if (!isStoredAsGiven(schema)) return false;
-    const write = (collection: OpenCollection): Promise<void> => collection.write(request);
-    await this.#useKnown({ ...ref, id }, options, write, "records");
+    const use: OpenedUse = { name: id, signal: options?.signal, needs: "records" };
+    await this.#useKnown(ref, use, options, (collection) => collection.write(request));
     return true;
   }
 
   /** Of a collection that was looked up. */
   #useKnown<T>(
     ref: CollectionRef,
+    use: OpenedUse,
     options: EngineOptions | undefined,
     work: (collection: OpenCollection, signal: CancelSignal, times: StageTimes) => Promise<T>,
-    needs?: NeededParts,
   ): Promise<T> {
-    return this.meter.measure(options, async (times) => {
-      for (let isAgain = false; ; isAgain = true) {
-        let isRefreshed = false;
-        try {
-          const run = async (collection: OpenCollection, signal: CancelSignal): Promise<T> => {
-            const refreshed = collection.refresh();
-            if (refreshed !== undefined) {
-              await refreshed;
-              await this.#follow(ref, collection);
-            }
-            isRefreshed = true;
-            return work(collection, signal, times.opened());
-          };
-          return await this.#pool.use(ref.id, options?.signal, run, needs);
-        } catch (error) {
-          // The log was trimmed beyond what this server has read of it: it is opened again, with the rest.
-          if (!(error instanceof ViewVoid) || isRefreshed || isAgain) throw error;
-        }
-      }
+    return this.meter.measure(options, (times) =>
+      this.#useOpen(ref, use, (collection, used) => work(collection, used, times.opened())),
+    );
+  }
+
+  measure(): Pick<EngineStatistics, "rowsScanned" | "runningCalls" | "openReads"> {
+    const { rowsScanned, running: runningCalls } = this.meter;
+    return { rowsScanned, runningCalls, openReads: this.open.size };
+  }
+
+  /** Changes the description, which the collection follows if it is open. */
+  async update(ref: CollectionRef, change: UpdateCollection): Promise<void> {
+    const { schema } = change;
+    // The new schema was made from one that may be older than keys written since.
+    const extended = schema && (this.#pool.peek(ref.id)?.extend(schema) ?? schema);
+    const committed = await this.#catalog.updateCollection(
+      ref,
+      extended === undefined ? change : { ...change, schema: extended },
+    );
+    if (schema !== undefined) await this.#pool.peek(ref.id)?.setSchema(committed);
+  }
+
+  /** While the collection is opened: how far that is. */
+  async indexingStatus(ref: CollectionRef): Promise<IndexingStatus> {
+    const { id, logPosition } = await this.#catalog.collection(ref);
+    const opening = this.#pool.progress(id);
+    if (opening !== null) return indexingStatus(logPosition, opening.indexedOperations);
+    return this.use(ref, undefined, async (collection) => {
+      const { logPosition: indexed } = await this.#catalog.collection(ref);
+      return indexingStatus(collection.head.sequence, indexed);
     });
+  }
+
+  /** As it is open here, for the reads of one call. */
+  partition(ref: CollectionRef, partition: number, times: StageTimes): Partition {
+    return {
+      begin: (question, signal) => this.#beginPartition(ref, partition, { question, signal, times }),
+    };
+  }
+
+  /** As the engine has it. */
+  async openPartition(
+    ref: CollectionRef,
+    partition: number,
+    question: PartitionQuestion,
+    options: EngineOptions | undefined,
+  ): Promise<BegunPartition> {
+    const { schema } = await this.#catalog.collection(ref);
+    if (partition >= partitionsOf(schema))
+      throw new RangeError(`the collection has no partition ${partition}`);
+    return this.meter.measure(options, async (times) => {
+      const beginning = { question, signal: undefined, times };
+      const { state, read } = await this.#beginPartition(ref, partition, beginning);
+      return { state, cursor: this.open.openPartition(ref, read, options?.signal) };
+    });
+  }
+
+  /** As the engine has it. */
+  askPartition(
+    { id }: CollectionRef,
+    ask: PartitionAsk,
+    cursor: number,
+    options: EngineOptions | undefined,
+  ): Promise<unknown> {
+    return this.meter.measure(options, () =>
+      this.open.ask(id, cursor, options?.signal, (read) => answer(read, ask)),
+    );
+  }
+
+  /** Begins a read of a partition, which is open until the read is closed. As `use`. */
+  #beginPartition(
+    ref: CollectionRef,
+    partition: number,
+    { question, signal, times }: PartitionBeginning,
+  ): Promise<BegunRead> {
+    const name = partitionName(ref.id, partition);
+    return this.#useOpen(ref, { name, signal }, (collection, used) => {
+      throwIfAborted(used);
+      const { signal: closing, ...hold } = this.#pool.hold(collection);
+      const ending = new Cancellation();
+      closing.addEventListener("abort", () => ending.abort(closing.reason), { once: true });
+      signal?.addEventListener("abort", () => ending.abort(signal.reason), { once: true });
+      const refresh = async (): Promise<void> => collection.refresh();
+      return collection.partition.begin(question, ending, { times, hold: { ...hold, refresh } });
+    });
+  }
+
+  /** With all that was in the log when it was called. */
+  async #useOpen<T>(
+    ref: CollectionRef,
+    { name, signal, needs }: OpenedUse,
+    work: (collection: OpenCollection, signal: CancelSignal) => Promise<T>,
+  ): Promise<T> {
+    for (let isAgain = false; ; isAgain = true) {
+      let isRefreshed = false;
+      try {
+        const run = async (collection: OpenCollection, used: CancelSignal): Promise<T> => {
+          const refreshed = collection.refresh();
+          if (refreshed !== undefined) {
+            await refreshed;
+            await this.#follow(ref, collection);
+          }
+          isRefreshed = true;
+          return work(collection, used);
+        };
+        return await this.#pool.use(name, signal, run, needs);
+      } catch (error) {
+        // The log was trimmed beyond what this server has read of it: it is opened again, with the rest.
+        if (!(error instanceof ViewVoid) || isRefreshed || isAgain) throw error;
+      }
+    }
   }
 
   read(
     ref: CollectionRef,
     options: EngineOptions | undefined,
-    start: (reads: CollectionReads, signal: CancelSignal, times: StageTimes) => Promise<StartedRead>,
+    start: (reads: RecordReads, signal: CancelSignal, times: StageTimes) => Promise<StartedRead>,
   ): Promise<ResultBatch> {
     return this.use(ref, options, async (collection, signal, times) => {
       const started = await start(collection.reads, signal, times);

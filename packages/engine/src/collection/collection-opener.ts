@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { takeSlice } from "@sheaf/process";
-import { type CancelSignal, SheafError } from "@sheaf/protocol";
+import { type CancelSignal, type CollectionRef, SheafError, partitionsOf } from "@sheaf/protocol";
 import type { Archive, Archiving } from "../archive/archive.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { CollectionEntry } from "../catalog/catalog-codec.ts";
@@ -11,7 +11,9 @@ import type { RowReader } from "../storage/files/row-reader.ts";
 import type { IndexMemory } from "../storage/files/index-memory.ts";
 import type { DocumentMemory } from "../index/document-memory.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
+import type { Partition } from "../query/partitioned/partition.ts";
 import type { RegexPool } from "../query/regex/regex-pool.ts";
+import type { StageTimes } from "../query/stage-times.ts";
 import { CorruptDataError } from "../storage/corrupt-data-error.ts";
 import { FolderFiles } from "../storage/files/folder-files.ts";
 import { type DataFolder, collectionName } from "../storage/folder/data-folder.ts";
@@ -22,6 +24,7 @@ import { LmdbRecordStore } from "../storage/lmdb/lmdb-record-store.ts";
 import { ownEnvironment } from "../storage/lmdb/own-environment.ts";
 import type { SharedStores } from "../storage/lmdb/shared-stores.ts";
 import { isSharedName, sharedName } from "../storage/folder/shared-names.ts";
+import { collectionOf, partitionIn } from "../storage/folder/partition-name.ts";
 import type { LoggedRecordStore } from "../storage/log/logged-record-store.ts";
 import type { StoreHead } from "../storage/record-store.ts";
 import type { StoreCounts } from "../storage/values/value-codec.ts";
@@ -34,8 +37,8 @@ import { SegmentDamaged, SegmentMissing } from "../storage/files/segment-damaged
 import type { WriteElsewhere } from "../index/files/segment-sealer.ts";
 import type { IndexerChild } from "../indexing/indexer-child.ts";
 import type { KeptIndexFiles } from "./index-keeper.ts";
-import type { ViewCopy } from "../storage/log/log-checkpoints.ts";
 import type { CollectionLogs } from "./logged/collection-logs.ts";
+import { openView } from "./logged/open-view.ts";
 import { lineageOf } from "./lineage.ts";
 import type { PublishedIndexes } from "../publication/published-indexes.ts";
 import { OpenCollection } from "./open-collection.ts";
@@ -94,6 +97,8 @@ interface CollectionOpenerOptions {
 
 export interface OpeningContext extends PooledOpening {
   readonly budgets: TenantBudgets;
+  /** As it is in this process, for the reads of one call. */
+  readonly partition: (ref: CollectionRef, partition: number, times: StageTimes) => Partition;
 }
 
 export class CollectionOpener {
@@ -160,18 +165,24 @@ export class CollectionOpener {
     return ownEnvironment({ folder: folder.collection(id), name: collectionName(id), disk, largeWrites });
   }
 
-  /** 404 once the collection is gone. */
+  /**
+   * A collection, or a partition of one as if it were all of it. One in partitions has its records here as a whole for those who
+   * write, and no index. 404 once the collection is gone.
+   */
   async open(
     id: string,
-    { budgets, progress, needs }: OpeningContext,
+    { budgets, progress, needs, partition }: OpeningContext,
     dropped: CancelSignal,
   ): Promise<OpenCollection> {
     const { catalog, scanPool, regexPool, rowReader, indexMemory, historyMemory } = this.#options;
     const { checkpoints } = catalog;
-    const known = await catalog.entry(id);
+    const isPartition = partitionIn(id) !== null;
+    const known = placeOf(await catalog.entry(collectionOf(id)), id);
+    const partitions = partitionsOf(known.schema);
+    const isDivided = !isPartition && partitions > 1;
     const budget = await budgets.of(known.tenant);
     return this.#touching(id, async () => {
-      const indexFiles = await this.#indexFiles(known);
+      const indexFiles = isDivided ? undefined : await this.#indexFiles(known);
       // Each takes milliseconds, and one caller may have hundreds of them opened at a time.
       await takeSlice(known.tenant);
       const { stored, logged } = await this.#openRecords(known);
@@ -186,7 +197,8 @@ export class CollectionOpener {
         const storedRecords = (): number => stored.size;
         const mover = known.shared ? this.#moverOf(known, stored) : undefined;
         const tells = this.#options.logs?.changesNothing !== true;
-        const dirty = tells && ((await checkpoints.isDirty(id)) || differs(store.head, known));
+        const counts = tells && !isPartition;
+        const dirty = counts && ((await checkpoints.isDirty(id)) || differs(store.head, known));
         // What is counted by the catalog was archived before.
         if (dirty) this.#options.archive?.catchUp(id, store, known.logPosition);
         const options = {
@@ -200,8 +212,9 @@ export class CollectionOpener {
           regexes: regexPool.forTenant(known.tenant),
           documents: this.#options.documents,
           ...{ indexMemory, rowReader, historyMemory },
-          ...{ dirty, tells },
-          advance: checkpoints.advance.bind(checkpoints, id),
+          ...{ isPartition, dirty, tells },
+          ...(isDivided && { divided: { partitions, partition: partition.bind(null, known) } }),
+          advance: checkpoints.advance.bind(checkpoints, collectionOf(id)),
           markDirty: checkpoints.markDirty.bind(checkpoints, id),
           onProblem: (error: unknown) => this.#hearProblem(error, id),
           onWhole: () => this.damaged.remove(id),
@@ -228,31 +241,14 @@ export class CollectionOpener {
   async #openRecords(
     known: CollectionEntry,
   ): Promise<{ readonly stored: LmdbRecordStore; readonly logged?: LoggedRecordStore }> {
-    const { logs, folder } = this.#options;
-    const { id, tenant } = known;
-    let stored: LmdbRecordStore | null = null;
-    const open = (): LmdbRecordStore => (stored = this.openStoreAt(known, tenant));
+    const { logs, folder, disk } = this.#options;
+    const { id, tenant, schema } = known;
+    const open = (): LmdbRecordStore => this.openStoreAt(known, tenant);
     if (logs === null) return { stored: open() };
-    const remove = (): Promise<void> => folder.discardCollection(id);
-    const copy = (): Promise<ViewCopy> => this.#copyView(id, stored!);
     const onProblem = (error: unknown): void => this.#options.onProblem(error, id);
-    const places = { open, copy, remove, onProblem };
-    const logged = await logs.open({ id, epoch: lineageOf(known), tenant }, places);
-    return { stored: stored!, logged };
-  }
-
-  async #copyView(id: string, stored: LmdbRecordStore): Promise<ViewCopy> {
-    const { folder: data, disk } = this.#options;
-    const folder = data.newTrash();
-    const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
-    try {
-      await stored.copyTo(folder);
-      const view = new LmdbRecordStore(ownEnvironment({ folder, name: collectionName(id), disk }));
-      return { view, remove: () => view.close().then(remove) };
-    } catch (error) {
-      await remove();
-      throw error;
-    }
+    const log = { id: collectionOf(id), epoch: lineageOf(known), tenant, partitions: partitionsOf(schema) };
+    const partition = partitionIn(id) ?? undefined;
+    return openView({ ...log, partition }, id, { logs, folder, disk, open, onProblem });
   }
 
   /** Files that nobody keeps up with the records are removed: they would be wrong some day. */
@@ -391,6 +387,11 @@ export class CollectionOpener {
       this.#options.listeners.onTouch?.(id, false);
     }
   }
+}
+
+/** A partition has a place of its own, and the history of its collection. */
+function placeOf(known: CollectionEntry, id: string): CollectionEntry {
+  return known.id === id ? known : { ...known, id, epoch: lineageOf(known) };
 }
 
 /** A write and its mark in the catalog are two commits: a process may die with the first done and the second not. */

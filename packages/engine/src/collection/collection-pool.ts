@@ -1,5 +1,5 @@
 /**
- * The open collections. A collection opens with its first use and stays open while it is used or
+ * The open collections, and partitions of some, by name. A collection opens with its first use and stays open while it is used or
  * dirty; beyond the limit the least recently used idle one is closed. A store is open twice at a time
  * only while a fork copies one that was closed when the copy began.
  */
@@ -9,6 +9,7 @@ import type { UnsealedMemory } from "../storage/files/unsealed-memory.ts";
 import type { EngineLog } from "../engine-log.ts";
 import type { OpenCollection } from "./open-collection.ts";
 import type { OpenLimits } from "./open-limit.ts";
+import { collectionOf } from "../storage/folder/partition-name.ts";
 import { OpeningProgress } from "./opening/opening-progress.ts";
 
 export interface CollectionPoolOptions extends OpenLimits {
@@ -35,6 +36,8 @@ export interface PooledOpening {
 
 export interface CollectionHold {
   readonly signal: CancelSignal;
+  /** Runs `work`, before whose end the collection is not closed. Throws the reason of `signal` where that has aborted. */
+  use<T>(work: () => Promise<T>): Promise<T>;
   release(): void;
 }
 
@@ -76,6 +79,7 @@ export class CollectionPool {
   #passes = 0;
   /** Unsealed, of collections that are being closed to have them back. */
   #closingBytes = 0;
+  #isClosed = false;
 
   constructor(options: CollectionPoolOptions) {
     this.#options = options;
@@ -130,7 +134,7 @@ export class CollectionPool {
       if (indexing !== undefined) await this.#inTime(indexing, user);
       return await work(collection, user);
     } catch (error) {
-      if (slot.dropped.aborted) throw unknownCollection(id);
+      if (slot.dropped.aborted) throw slot.dropped.reason;
       throw this.#options.refusal(slot.collection?.explain(error) ?? error, id);
     } finally {
       signal?.removeEventListener("abort", abort);
@@ -154,18 +158,29 @@ export class CollectionPool {
       slot.holds.delete(signal);
       this.#evict();
     };
-    return { signal, release };
+    const use = async <T>(work: () => Promise<T>): Promise<T> => {
+      throwIfAborted(signal);
+      const user = new Cancellation();
+      slot.users.add(user);
+      try {
+        return await work();
+      } finally {
+        slot.users.delete(user);
+        if (slot.users.size === 0) slot.idle();
+      }
+    };
+    return { signal, use, release };
   }
 
   /** Ends all uses of a collection that no longer exists and closes it; then its files may go. */
   async drop(id: string): Promise<void> {
-    const slot = this.#slots.get(id);
-    if (slot !== undefined) {
+    for (const [name, slot] of this.#slots) {
+      if (collectionOf(name) !== id) continue;
       slot.dropped.abort(unknownCollection(id));
       for (const user of slot.users) user.abort(unknownCollection(id));
-      this.#close(id, slot);
+      this.#close(name, slot);
     }
-    await this.#closing.get(id);
+    for (const [name, closing] of this.#closing) if (collectionOf(name) === id) await closing;
   }
 
   /** Nobody uses the collection now, and nothing of it is under way. */
@@ -188,6 +203,7 @@ export class CollectionPool {
 
   /** After the uses under way. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     for (const [id, slot] of this.#slots) this.#close(id, slot);
     await Promise.all(this.#closing.values());
   }
@@ -199,6 +215,8 @@ export class CollectionPool {
       this.#slots.set(id, known);
       return known;
     }
+    // What a use of a divided collection would open while that is being closed.
+    if (this.#isClosed) throw new SheafError("unavailable", "the engine is being closed");
     const isCounted = this.#slots.size < MANY_OPEN || ++this.#openings % OPENINGS_PER_COUNT === 0;
     this.#evict(isCounted ? this.#excessDescriptors() : 0);
     const dropped = new Cancellation();

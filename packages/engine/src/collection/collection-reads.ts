@@ -15,7 +15,6 @@ import {
   type Selector,
   checkSearchAgainstSchema,
   checkWhereAgainstSchema,
-  throwIfAborted,
 } from "@sheaf/protocol";
 import type { CollectionIndex } from "../index/collection-index.ts";
 import {
@@ -27,6 +26,7 @@ import {
   executeSearch,
   selectOffsets,
 } from "../query/execute.ts";
+import type { SelectedRecords } from "../query/partitioned/read-partitions.ts";
 import type { QueryContext } from "../query/query-context.ts";
 import type { StageTimes } from "../query/stage-times.ts";
 import type { RecordStore } from "../storage/record-store.ts";
@@ -56,6 +56,9 @@ export interface CollectionReadsOptions extends Pick<
   readonly kinds: SchemaInference;
   readonly state: () => CollectionState;
 }
+
+/** What can be asked of a collection, whatever its index is. */
+export type RecordReads = Pick<CollectionReads, Exclude<keyof CollectionReads, "contextOfPartition">>;
 
 export class CollectionReads {
   readonly #options: CollectionReadsOptions;
@@ -91,12 +94,17 @@ export class CollectionReads {
     return executeFacets(this.#context(times), request, signal);
   }
 
-  /** Ids of the records that are to be deleted. */
-  async doomed(request: DeleteRequest, signal: CancelSignal, times: StageTimes): Promise<string[]> {
+  /** Records that are to be deleted, in insertion order. Not one of an earlier state. */
+  async selected(request: DeleteRequest, signal: CancelSignal, times: StageTimes): Promise<SelectedRecords> {
     this.#checkReadable(request);
-    const offsets = await selectOffsets(this.#context(times), request, request.limit, signal);
-    throwIfAborted(signal);
-    return offsets.flatMap((offset) => this.#options.store.read(offset)?.id ?? []);
+    const { readable: state } = this.#options.state();
+    return { state, offsets: await selectOffsets(this.#context(times), request, request.limit, signal) };
+  }
+
+  /** Where the index is that of a partition, which is read together with others. */
+  contextOfPartition(times: StageTimes): QueryContext {
+    this.#options.damaged.requireNone(null);
+    return this.#context(times);
   }
 
   #checkReadable({ ids, where }: Selector): void {

@@ -12,6 +12,7 @@ import type { LoggedRecordStore } from "../storage/log/logged-record-store.ts";
 import type { RecordStore } from "../storage/record-store.ts";
 import type { HistoryMemory } from "../storage/version-history.ts";
 import type { KeptIndexFiles } from "./index-keeper.ts";
+import type { DividedIndex } from "./partitions/partitioned-reads.ts";
 import type { StoreMover } from "./store-mover.ts";
 import type { OpeningProgress } from "./opening/opening-progress.ts";
 
@@ -53,6 +54,10 @@ export interface OpenCollectionOptions {
   readonly rowReader?: RowReader | undefined;
   /** Where the index is kept in files; it is made of the records at each opening if left out. */
   readonly indexFiles?: KeptIndexFiles | undefined;
+  /** It is a partition of a collection, read together with the others. */
+  readonly isPartition?: boolean | undefined;
+  /** It is in partitions, each of which is open by itself: there is no index of the whole. */
+  readonly divided?: DividedIndex | undefined;
   /** Small ones for tests. */
   readonly indexSizes?: IndexSettings["sizes"];
   /** For the versions that are kept for open reads; of its own if left out. */

@@ -5,7 +5,6 @@
  */
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
-import { takeSlice } from "@sheaf/process";
 import {
   type CancelSignal,
   type CommitOperation,
@@ -21,22 +20,25 @@ import {
 import type { CollectionProgress } from "../catalog/checkpoint-catalog.ts";
 import type { HeldRecords } from "../engine.ts";
 import { DENSE_ROWS } from "../index/collection-index-options.ts";
+import type { LocalPartition } from "../query/partitioned/local-partition.ts";
+import type { SelectedRecords } from "../query/partitioned/read-partitions.ts";
 import type { StageTimes } from "../query/stage-times.ts";
 import { runSteps } from "../storage/steps.ts";
 import type { RecordStore, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
 import { type ObservedRecords, checkUnchanged } from "./check-unchanged.ts";
-import type { CollectionReads } from "./collection-reads.ts";
+import type { RecordReads } from "./collection-reads.ts";
 import type { IndexKeeper } from "./index-keeper.ts";
 import { IndexProgress } from "./index-progress.ts";
 import { IndexedRecords } from "./indexed/indexed-records.ts";
 import { type HeldByCollection, heldBy } from "./open-limit.ts";
 import type { OpenCollectionOptions } from "./open-collection-options.ts";
-import { countRecords, planOperations, planRemove, planWrite } from "./plan-write.ts";
+import { PartitionedReads } from "./partitions/partitioned-reads.ts";
+import { countRecords, planOperations, planWrite } from "./plan-write.ts";
+import { type DeletingCollection, deleteRecords, deleteSelected } from "./removal/delete-records.ts";
 import { type KindsByKey, SchemaInference } from "./schema-inference.ts";
 import { StepQueue } from "./step-queue.ts";
 import { StoreMoves, sizeOf } from "./store-moves.ts";
 import { WriteGate } from "./write-gate.ts";
-import { againWhileOutdated, requireStill } from "./logged/outdated-plan.ts";
 import { catchUp } from "./logged/catch-up.ts";
 
 export class OpenCollection {
@@ -51,6 +53,7 @@ export class OpenCollection {
   /** `null`: nobody has read the records yet. */
   #indexed: IndexedRecords | null = null;
   #indexing: Promise<void> | null = null;
+  readonly #divided: RecordReads | null;
   #schema: JsonObject;
   #plan: IndexPlan;
   #dimension: number | null;
@@ -64,6 +67,14 @@ export class OpenCollection {
     this.#plan = indexPlan(options.schema);
     this.#dimension = options.store.head.dimension;
     this.#indexChanges = new StepQueue(options.tenant);
+    const { divided } = options;
+    this.#divided = divided
+      ? new PartitionedReads({
+          ...options,
+          ...divided,
+          state: () => ({ ...this.head, schema: this.#schema, plan: this.#plan }),
+        })
+      : null;
     this.#moves = new StoreMoves(options.mover, this.#gate, options.onProblem);
     this.#progress = new IndexProgress(options.store.head.sequence, {
       ...{ mark: options.markDirty, marksFirst: options.archive !== undefined },
@@ -88,9 +99,9 @@ export class OpenCollection {
     return collection;
   }
 
-  /** Builds the index from the store, in slices; `undefined`: it is there. Writes wait. */
+  /** Builds the index from the store, in slices; `undefined`: it is there, or in partitions elsewhere. Writes wait. */
   index(): Promise<void> | undefined {
-    if (this.#indexed !== null) return undefined;
+    if (this.#indexed !== null || this.#divided !== null) return undefined;
     return (this.#indexing ??= this.#gate.exclusive(() => this.#index()));
   }
 
@@ -99,8 +110,13 @@ export class OpenCollection {
     return this.#indexed === null ? (this.#indexing ?? undefined) : undefined;
   }
 
-  get reads(): CollectionReads {
-    return this.#requireIndexed().reads;
+  get reads(): RecordReads {
+    return this.#divided ?? this.#requireIndexed().reads;
+  }
+
+  /** Of one that is a partition. */
+  get partition(): LocalPartition {
+    return this.#requireIndexed().partition!;
   }
 
   /** The index could not follow the store, for lack of memory say; closing and opening again builds it anew. */
@@ -184,28 +200,14 @@ export class OpenCollection {
   }
 
   async delete(request: DeleteRequest, signal: CancelSignal, times: StageTimes): Promise<number> {
-    const { ids, where } = request;
-    const indexed = this.#requireIndexed();
     // A filter is checked whether there is anything to filter or not.
-    if (where === null && (ids === null || indexed.size === 0)) return 0;
-    let deleted = 0;
-    const remove = async (doomed: readonly string[], schema?: JsonObject, at?: number): Promise<number> => {
-      const change = await this.#commit((view) => {
-        requireStill(view, at);
-        return planRemove(view, doomed, schema);
-      });
-      deleted = change.removes.length;
-      return change.head.sequence;
-    };
-    const matching = async (): Promise<number> => {
-      const at = this.#options.logged && indexed.readable;
-      return remove(await indexed.reads.doomed(request, signal, times), undefined, at);
-    };
-    await this.#progress.track(() => {
-      if (where === null) return this.#gate.shared(() => remove(ids ?? [], this.#schema));
-      return this.#gate.exclusive(() => againWhileOutdated(matching));
-    });
-    return deleted;
+    if (request.where === null && (request.ids === null || this.#options.storedRecords() === 0)) return 0;
+    return deleteRecords(this.#deleting, request, signal, times);
+  }
+
+  /** As `deleteSelected`. */
+  deleteSelected(selected: SelectedRecords): Promise<number | null> {
+    return deleteSelected(this.#deleting, selected);
   }
 
   /**
@@ -242,12 +244,15 @@ export class OpenCollection {
     await this.#moves.idle();
     await this.#progress.close();
     await this.#indexChanges.idle();
-    if (this.#indexed !== null) {
-      await this.#indexed.keeper?.close();
-      await takeSlice(this.#options.tenant);
-      await this.#indexed.close();
-    }
+    await this.#indexed?.close();
     await Promise.all([this.#options.indexFiles?.files.close(), this.#store.close()]);
+  }
+
+  get #deleting(): DeletingCollection {
+    const [gate, progress, store] = [this.#gate, this.#progress, this.#store];
+    const { schema, reads } = this;
+    const refresh = this.#options.logged === undefined ? null : async (): Promise<void> => this.refresh();
+    return { gate, progress, store, schema, reads, refresh, commit: (plan) => this.#commit(plan) };
   }
 
   get #hasChunks(): boolean {
@@ -287,10 +292,7 @@ export class OpenCollection {
     const size = sizeOf(records);
     const { denseRows = DENSE_ROWS } = this.#options.indexSizes ?? {};
     const isLarge = this.#options.storedRecords() + size.records >= denseRows;
-    const indexing = isLarge || this.#moves.isDue(size) ? this.index() : undefined;
-    if (indexing !== undefined) return indexing.then(() => this.#moves.moveIfDue(size));
-    this.#moves.moveIfDue(size);
-    return undefined;
+    return this.#moves.makeWay(size, () => (isLarge || this.#moves.isDue(size) ? this.index() : undefined));
   }
 
   /** One batch that may bring new keys and the first dimension, durable and published when it resolves. */

@@ -37,6 +37,14 @@ export class StoreMoves {
     return this.#mover?.isDue(records, bytes) === true;
   }
 
+  /** For a write of so much. @param indexing What has to be there before; `undefined`: nothing. */
+  makeWay(more: BatchSize, indexing: () => Promise<void> | undefined): Promise<void> | undefined {
+    const indexed = indexing();
+    if (indexed !== undefined) return indexed.then(() => this.moveIfDue(more));
+    this.moveIfDue(more);
+    return undefined;
+  }
+
   /**
    * Many records at once, or large ones, do not go through an environment that others wait for: a write that asks for its
    * turn at once gets it after the move.

@@ -21,6 +21,9 @@ import type {
   WriteRequest,
 } from "@sheaf/protocol";
 import type { BackupProgress, BackupRequest, MadeBackup } from "../backup/make-backup.ts";
+import type { BegunPartition, PartitionAsk } from "../collection/partitions/asked-partition.ts";
+import type { PartitionQuestion } from "../query/partitioned/partition.ts";
+import type { SelectedRecords } from "../query/partitioned/read-partitions.ts";
 import type {
   Activity,
   CollectionName,
@@ -222,6 +225,32 @@ export abstract class EngineProxy implements Engine {
 
   indexingStatus(ref: CollectionRef): Promise<IndexingStatus> {
     return this.onCollection("indexingStatus", ref, []);
+  }
+
+  beginPartition(
+    ref: CollectionRef,
+    partition: number,
+    question: PartitionQuestion,
+    options?: EngineOptions,
+  ): Promise<BegunPartition> {
+    return this.onCollection("beginPartition", ref, [partition, question], options);
+  }
+
+  askPartition(
+    ref: CollectionRef,
+    ask: PartitionAsk,
+    cursor: number,
+    options?: EngineOptions,
+  ): Promise<unknown> {
+    return this.onCollection("askPartition", ref, [ask, cursor], options);
+  }
+
+  deleteSelected(
+    ref: CollectionRef,
+    selected: SelectedRecords,
+    options?: EngineOptions,
+  ): Promise<number | null> {
+    return this.onCollection("deleteSelected", ref, [selected], options);
   }
 
   abstract close(): Promise<void>;

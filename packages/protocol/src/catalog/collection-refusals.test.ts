@@ -259,6 +259,10 @@ const SCHEMA: readonly Row[] = [
     sparse({ source_key: "#id", embedding_function: BM25 }),
     `400 ${SPARSE}.config.source_key: source_key cannot begin with '#'`,
   ],
+  ...[0, 65, 1.5, "2", true].map((partitions): [object, string] => [
+    { schema: { partitions } },
+    "400 schema.partitions: must be a whole number from 1 to 64",
+  ]),
   [{ schema: { cmek: { gcp: "projects/p" } } }, "501 schema.cmek: customer-managed keys are not supported"],
 ];
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "./ast.ts";
 import { parseForkBody, parseUpdateCollection, writeCollection } from "./collection.ts";
-import { indexPlan } from "./index-plan.ts";
+import { indexPlan, partitionsOf } from "./index-plan.ts";
 import { objectAt, writePlainJson } from "./plain-json.ts";
 import { collectionOf, createOf } from "./testing/collection.ts";
 import { bodyOf, refusalOf } from "./testing/refusal.ts";
@@ -256,6 +256,15 @@ describe("what a description keeps", () => {
     const stored = { keys: { before: sparse("sheaf", own) } } as JsonObject;
     expect(indexPlan(stored).sparse).toMatchObject([{ key: "before", bm25: false }]);
     expect(indexPlan(stored).sparse[0]).not.toHaveProperty("statistics");
+  });
+
+  it("keeps in how many partitions it is, also over updates, and says nothing of one", () => {
+    const divided = collectionOf({ schema: { partitions: 4 } });
+    expect(divided.schema).toMatchObject({ partitions: 4 });
+    expect(partitionsOf(divided.schema)).toBe(4);
+    const changed = parseUpdateCollection(bodyOf({ new_configuration: { hnsw: { ef_search: 7 } } }), divided);
+    expect(partitionsOf(changed.schema ?? {})).toBe(4);
+    expect(createOf({ schema: { partitions: 1 } })).toEqual(createOf({}));
   });
 
   it("keeps arrays and number kinds of metadata", () => {

@@ -53,6 +53,12 @@ export function chunkingOf(schema: JsonObject): ChunkingChoice | null {
   return chunking === null ? null : parseChunking(chunking, "schema.chunking");
 }
 
+/** Into how many parts its records are divided, by id; it never changes. */
+export function partitionsOf(schema: JsonObject): number {
+  const partitions = schema["partitions"];
+  return typeof partitions === "number" ? partitions : 1;
+}
+
 /** The schema of a collection that has chunks because writes have asked for them. */
 export function withChunks(schema: JsonObject): JsonObject {
   return { ...schema, chunking: { by: "none" } };

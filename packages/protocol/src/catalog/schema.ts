@@ -25,6 +25,7 @@ export interface SchemaRequest {
   readonly keys: JsonObject;
   /** `null`: the request does not say. */
   readonly chunking: ChunkingChoice | null;
+  readonly partitions: number;
 }
 
 /**
@@ -43,7 +44,16 @@ export function parseSchema(reader: BodyReader): SchemaRequest {
     defaults,
     keys,
     chunking: chunking === undefined ? null : parseChunking(chunking, reader.pathOf("chunking")),
+    partitions: parsePartitions(reader),
   };
+}
+
+function parsePartitions(reader: BodyReader): number {
+  const partitions = reader.get("partitions") ?? 1;
+  const most = LIMITS.partitions;
+  if (typeof partitions === "number" && Number.isInteger(partitions) && partitions >= 1 && partitions <= most)
+    return partitions;
+  throw invalid(reader.pathOf("partitions"), `must be a whole number from 1 to ${most}`);
 }
 
 function parseKeys(reader: BodyReader): JsonObject {
@@ -168,7 +178,8 @@ function refuseEncryption(reader: BodyReader): void {
  */
 export function completeSchema(request: SchemaRequest | null, configuration: DenseLayer): JsonObject {
   if (request === null) return withDenseIndex(DEFAULT_SCHEMA, resolveDense([configuration]));
-  return withChunking(completeIndexes(request, configuration), request.chunking);
+  const schema = withChunking(completeIndexes(request, configuration), request.chunking);
+  return request.partitions === 1 ? schema : { ...schema, partitions: request.partitions };
 }
 
 /** Throws 400 where documents would be cut and the server could not embed what comes of it. */

@@ -41,6 +41,9 @@ const HARMLESS: ReadonlySet<string> = new Set<keyof Engine>([
   "count",
   "facets",
   "indexingStatus",
+  "beginPartition",
+  "askPartition",
+  "deleteSelected",
   "backupProgress",
   "makeBackup",
   // What they make is not known yet.

@@ -2,11 +2,15 @@
  * The index of an open collection, and all that reads need of it: made of the records, or of files, and then told of every
  * batch in the order of commits.
  */
+import { takeSlice } from "@sheaf/process";
 import type { CancelSignal, IndexPlan, JsonObject } from "@sheaf/protocol";
 import { CollectionIndex } from "../../index/collection-index.ts";
 import { SegmentDamaged } from "../../storage/files/segment-damaged.ts";
 import type { StoreChange, StoreHead } from "../../storage/record-store.ts";
 import { VersionHistory } from "../../storage/version-history.ts";
+import { LocalPartition } from "../../query/partitioned/local-partition.ts";
+import type { QueryContext } from "../../query/query-context.ts";
+import type { StageTimes } from "../../query/stage-times.ts";
 import { CollectionReads } from "../collection-reads.ts";
 import { DamagedRecords, beingRebuilt } from "../damage/damaged-records.ts";
 import { IndexKeeper } from "../index-keeper.ts";
@@ -34,6 +38,8 @@ export class IndexedRecords {
   readonly versions: VersionHistory;
   /** Of the files of the index; `null`: there are none. */
   readonly keeper: IndexKeeper | null;
+  /** `null`: the records are all of their collection. */
+  readonly partition: LocalPartition | null;
   readonly #options: OpenCollectionOptions;
   readonly #collection: IndexedCollection;
   readonly #index: CollectionIndex;
@@ -60,6 +66,8 @@ export class IndexedRecords {
     });
     this.keeper = this.#newKeeper();
     this.reads = this.#newReads();
+    const context = (times: StageTimes): QueryContext => this.reads.contextOfPartition(times);
+    this.partition = options.isPartition === true ? new LocalPartition(context, this.#readable) : null;
     const follow = (change: StoreChange): Promise<void> => this.#follow(change);
     options.logged?.follow(followerOf(this.versions, follow, () => this.break()));
   }
@@ -79,7 +87,8 @@ export class IndexedRecords {
       indexed.keeper?.opened(isRestored);
       return indexed;
     } catch (error) {
-      await indexed.close();
+      await indexed.#followed.close();
+      indexed.#index.close();
       throw error;
     }
   }
@@ -121,6 +130,7 @@ export class IndexedRecords {
     this.#damaged.apply(change);
     // One that changes nothing may be heard of after those behind it.
     this.#readable = Math.max(this.#readable, change.head.sequence);
+    if (!this.#broken) this.partition?.passed(this.#readable);
     this.keeper?.changed(change);
     yield* this.#index.keepUp(change.puts.length);
   }
@@ -141,7 +151,8 @@ export class IndexedRecords {
   }
 
   async close(): Promise<void> {
-    await this.#followed.close();
+    await Promise.all([this.keeper?.close(), this.#followed.close()]);
+    await takeSlice(this.#options.tenant);
     this.#index.close();
   }
 

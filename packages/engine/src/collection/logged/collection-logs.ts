@@ -13,6 +13,10 @@ export interface LogName {
   readonly id: string;
   readonly epoch: string;
   readonly tenant: string;
+  /** Of the collection; one where it is left out. */
+  readonly partitions?: number;
+  /** The only one whose records the view is to have; it writes nothing then, not even checkpoints. */
+  readonly partition?: number | undefined;
 }
 
 export interface ViewPlace {
@@ -133,10 +137,9 @@ export class CollectionLogs {
       isLeft,
     } = this.#options;
     const quota = { owner: tenant, most };
-    const checkpoints = new LogCheckpoints({
-      ...{ ...name, log, files, copy },
-      ...{ leastBytes, maxLogBytes, isLeft, onProblem },
-    });
+    const rules = { leastBytes, maxLogBytes, isLeft, onProblem };
+    const isWhole = name.partition === undefined;
+    const checkpoints = isWhole ? new LogCheckpoints({ ...name, log, files, copy, ...rules }) : undefined;
     try {
       const places = { ...name, log, files, heads, view, checkpoints, quota, appendAttempts };
       const store = await LoggedRecordStore.open(places);

@@ -12,7 +12,15 @@ class OutdatedPlan extends SheafError {
 
 /** @param at Sequence number of the state that something was decided on; left out where nobody else writes. */
 export function requireStill({ head }: StoreView, at: number | undefined): void {
-  if (at !== undefined && head.sequence !== at) throw new OutdatedPlan();
+  if (at !== undefined && head.sequence !== at) throw outdated();
+}
+
+export function outdated(): SheafError {
+  return new OutdatedPlan();
+}
+
+export function isOutdated(error: unknown): boolean {
+  return error instanceof OutdatedPlan;
 }
 
 /** 429 where others are always faster. */
@@ -21,7 +29,7 @@ export async function againWhileOutdated<T>(work: () => Promise<T>): Promise<T> 
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof OutdatedPlan) || attempt === MOST_ATTEMPTS) throw error;
+      if (!isOutdated(error) || attempt === MOST_ATTEMPTS) throw error;
     }
   }
 }

@@ -4,9 +4,10 @@
  */
 import { type CatalogReport, watchCatalog } from "../../catalog/catalog-watch.ts";
 import type { CatalogNews } from "../../storage/catalog/catalog-news.ts";
-import { type CancelSignal, SheafError } from "@sheaf/protocol";
+import { type CancelSignal, SheafError, partitionsOf } from "@sheaf/protocol";
 import { IndexJobs } from "../../publication/index-jobs.ts";
 import type { PostgresIndexJobs } from "../../storage/postgres/postgres-index-jobs.ts";
+import { collectionOf, partitionName } from "../../storage/folder/partition-name.ts";
 import { UpkeepRounds } from "../../upkeep-rounds.ts";
 import { type DiscardingParts, discardCollections } from "../removal/discard-collections.ts";
 import type { CollectionPool } from "../collection-pool.ts";
@@ -74,22 +75,33 @@ export function startSharedUpkeep(options: SharedUpkeepOptions): { close(): Prom
 
 /** Closed again: an index node has a part of all collections' work, and this one may not come back for long. */
 async function shareCollection(pool: CollectionPool, id: string, signal: CancelSignal): Promise<void> {
+  const partitions = await shareOne(pool, id, signal);
+  if (partitions === 1) return;
+  for (let n = 0; n < partitions; n++) await shareOne(pool, partitionName(id, n), signal);
+}
+
+/** How many partitions it has. */
+async function shareOne(pool: CollectionPool, name: string, signal: CancelSignal): Promise<number> {
   try {
     // However long it takes.
-    await pool.open(id);
-    await pool.use(id, signal, (collection, dropped) => collection.share(dropped));
+    await pool.open(name);
+    return await pool.use(name, signal, async (collection, dropped) => {
+      await collection.share(dropped);
+      return partitionsOf(collection.schema);
+    });
   } catch (error) {
     const isGone = error instanceof SheafError && error.code === "not_found";
     if (!isGone) throw error;
+    return 1;
   } finally {
-    await pool.whileClosed(id, async () => {});
+    await pool.whileClosed(name, async () => {});
   }
 }
 
 /** Their logs are for whoever has dropped them. */
 async function removeDropped(options: SharedUpkeepOptions, { closing }: UpkeepRounds): Promise<void> {
   const { folder, pool, shares, others, telling } = options;
-  const ids = [...new Set([...folder.collectionIds(), ...pool.openIds()])];
+  const ids = [...new Set([...folder.collectionIds(), ...pool.openIds().map(collectionOf)])];
   const onProblem = telling("removing what another server has dropped failed");
   for (let from = 0; from < ids.length && !closing.aborted; from += AT_ONCE) {
     // The catalog does not know yet what is being forked.

@@ -125,7 +125,7 @@ describe("reads of partitions against the oracle", () => {
         const rows = oracleSelect(collection, selector);
         isSame(await countOfPartitions(context, selector), rows.length);
         isSame(
-          await offsetsOfPartitions(context, selector, limit),
+          (await offsetsOfPartitions(context, selector, limit)).offsets,
           rows.map((record) => record.offset).slice(0, limit ?? rows.length),
         );
         const request = { ...selector, limit, offset, include: ONLY_IDS, ...(orderBy && { orderBy }) };

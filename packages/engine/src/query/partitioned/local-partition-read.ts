@@ -32,6 +32,7 @@ import type { Scored } from "../score-order.ts";
 import { findLeaves, prepareLeaves } from "../search.ts";
 import { type Selection, selectedAmong } from "../selection.ts";
 import { overtaken } from "../snapshot-read.ts";
+import type { PartitionHold } from "./local-partition.ts";
 import type {
   LeafRows,
   ListSurvey,
@@ -68,6 +69,7 @@ interface ReadOptions {
   readonly selections: readonly Selection[];
   /** Closed with the read. */
   readonly ticket: ReadTicket;
+  readonly hold: PartitionHold;
   /** It stays at a state, or is closed. */
   readonly onSettled: () => void;
 }
@@ -114,8 +116,9 @@ export class LocalPartitionRead implements PartitionRead {
   }
 
   async settle(sequence: number): Promise<PartitionSize> {
-    const { pace } = this.#options;
-    while (this.#moving.at(-1)!.sequence < sequence) await this.#noted(pace.signal);
+    const { hold } = this.#options;
+    // Another partition began later. What it has seen is in the log by now.
+    if (this.#newest < sequence) await Promise.all([hold.use(() => hold.refresh()), this.#comeTo(sequence)]);
     const state = this.#moving.find((each) => each.sequence === sequence);
     if (state === undefined) {
       const words = "too many others write the collection; try again";
@@ -126,6 +129,14 @@ export class LocalPartitionRead implements PartitionRead {
     this.#options.onSettled();
     const { snapshot } = state.view;
     return { records: snapshot.size, rows: snapshot.bases.positions };
+  }
+
+  get #newest(): number {
+    return this.#moving.at(-1)!.sequence;
+  }
+
+  async #comeTo(sequence: number): Promise<void> {
+    while (this.#newest < sequence) await this.#noted(this.#options.pace.signal);
   }
 
   survey(list: number): Promise<ListSurvey> {
@@ -288,8 +299,10 @@ export class LocalPartitionRead implements PartitionRead {
   }
 
   close(): void {
-    this.#options.onSettled();
-    this.#options.ticket.close();
+    const { onSettled, ticket, hold } = this.#options;
+    onSettled();
+    ticket.close();
+    hold.release();
   }
 
   async #listOf(list: number): Promise<OpenList> {
@@ -318,11 +331,12 @@ export class LocalPartitionRead implements PartitionRead {
   }
 
   async #reading<T>(read: (view: RecordView, pace: Pace) => Promise<T>): Promise<T> {
-    const { pace, ticket } = this.#options;
+    const { pace, ticket, hold } = this.#options;
     assert(this.#settled !== null, "the read has no state yet");
+    const { view } = this.#settled;
     if (pace.isDue) await pace.breathe();
     try {
-      return await read(this.#settled.view, pace);
+      return await hold.use(() => read(view, pace));
     } catch (error) {
       throw error instanceof StaleSnapshot ? overtaken(ticket.endedBy) : error;
     }

@@ -3,17 +3,30 @@ import type { CancelSignal } from "@sheaf/protocol";
 import { Pace } from "../pace.ts";
 import type { QueryContext } from "../query-context.ts";
 import { planSelection } from "../selection.ts";
+import { StageTimes } from "../stage-times.ts";
 import { LocalPartitionRead } from "./local-partition-read.ts";
 import type { BegunRead, Partition, PartitionQuestion } from "./partition.ts";
 
+/** What keeps the partition as it is while it is read. */
+export interface PartitionHold {
+  /** Until the index has what others had written when this was called. */
+  refresh(): Promise<void>;
+  /** Runs a part of the read, before whose end the index is not closed. */
+  use<T>(work: () => Promise<T>): Promise<T>;
+  /** The read is over. */
+  release(): void;
+}
+
+const UNHELD: PartitionHold = { refresh: async () => {}, use: (work) => work(), release: () => {} };
+
 export class LocalPartition implements Partition {
-  readonly #context: () => QueryContext;
+  readonly #context: (times: StageTimes) => QueryContext;
   /** They do not know yet at which state they are to stay. */
   readonly #moving = new Set<LocalPartitionRead>();
   #state: number;
 
   /** @param context For a read that begins; its index and its records are those of the partition. */
-  constructor(context: () => QueryContext, state = 0) {
+  constructor(context: (times: StageTimes) => QueryContext, state = 0) {
     this.#context = context;
     this.#state = state;
   }
@@ -24,23 +37,34 @@ export class LocalPartition implements Partition {
     for (const read of this.#moving) read.note(state);
   }
 
-  async begin(question: PartitionQuestion, signal?: CancelSignal): Promise<BegunRead> {
-    const context = this.#context();
-    const pace = new Pace(signal, context.tenant);
-    const selections = [];
-    for (const { path, ...selector } of question.selections)
-      selections.push(await planSelection(context, selector, pace.signal, path));
-    const ticket = await context.versions.open();
-    const read: LocalPartitionRead = new LocalPartitionRead({
-      ...{ context, pace, question, selections, ticket },
-      onSettled: () => this.#moving.delete(read),
-    });
-    this.#moving.add(read);
+  /** @param hold Released with the read, or where none begins. */
+  async begin(
+    question: PartitionQuestion,
+    signal?: CancelSignal,
+    {
+      times = new StageTimes(),
+      hold = UNHELD,
+    }: { readonly times?: StageTimes; readonly hold?: PartitionHold } = {},
+  ): Promise<BegunRead> {
+    let read: LocalPartitionRead | null = null;
     try {
-      read.note(this.#state);
-      return { state: this.#state, read };
+      const context = this.#context(times);
+      const pace = new Pace(signal, context.tenant);
+      const selections = [];
+      for (const { path, ...selector } of question.selections)
+        selections.push(await planSelection(context, selector, pace.signal, path));
+      const ticket = await context.versions.open();
+      const begun: LocalPartitionRead = new LocalPartitionRead({
+        ...{ context, pace, question, selections, ticket, hold },
+        onSettled: () => this.#moving.delete(begun),
+      });
+      read = begun;
+      this.#moving.add(begun);
+      begun.note(this.#state);
+      return { state: this.#state, read: begun };
     } catch (error) {
-      read.close();
+      if (read === null) hold.release();
+      else read.close();
       throw error;
     }
   }

@@ -7,6 +7,8 @@ import type { BegunRead, Partition, PartitionQuestion, PartitionRead, PartitionS
 
 export interface OpenedPartition extends PartitionSize {
   readonly read: PartitionRead;
+  /** The same of all. */
+  readonly state: number;
 }
 
 /** @param least A state that the read has to see, or a later one. Throws as soon as one partition does: no answer is partial. */
@@ -19,7 +21,7 @@ export async function openPartitions(
   try {
     const state = begun.reduce((newest, each) => Math.max(newest, each.state), least);
     const sizes = await Promise.all(begun.map(({ read }) => read.settle(state)));
-    return begun.map(({ read }, i) => ({ ...sizes[i]!, read }));
+    return begun.map(({ read }, i) => ({ ...sizes[i]!, read, state }));
   } catch (error) {
     for (const { read } of begun) read.close();
     throw error;

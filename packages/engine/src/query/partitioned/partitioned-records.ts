@@ -32,6 +32,8 @@ export class PartitionedRecords implements RecordValues {
   readonly reads: readonly PartitionRead[];
   /** Live records. */
   readonly size: number;
+  /** Of the collection. */
+  readonly state: number;
   readonly snapshot: RecordValues["snapshot"];
   /** Above all positions of each partition. */
   readonly #ends: readonly number[];
@@ -43,6 +45,7 @@ export class PartitionedRecords implements RecordValues {
   constructor(opened: readonly OpenedPartition[], tenant: string) {
     this.reads = opened.map(({ read }) => read);
     this.size = opened.reduce((sum, { records }) => sum + records, 0);
+    this.state = opened[0]!.state;
     let end = 0;
     this.#ends = opened.map(({ rows }) => (end += rows));
     this.#lease = budget.charge(tenant, 0);

@@ -46,7 +46,7 @@ export interface PartitionedContext extends Pick<
   "plan" | "dimension" | "tenant" | "regexes" | "times"
 > {
   readonly partitions: readonly Partition[];
-  /** The state of the collection that a read has to see, or a later one. */
+  /** A state of the collection that a read has to see, or a later one; 0: those that the partitions begin with. */
   readonly state: number;
 }
 
@@ -202,16 +202,22 @@ export function facetsOfPartitions(
   });
 }
 
+export interface SelectedRecords {
+  /** Of the collection, when they were selected. */
+  readonly state: number;
+  readonly offsets: readonly number[];
+}
+
 /** As `selectOffsets`. */
 export function offsetsOfPartitions(
   context: PartitionedContext,
   selector: Selector,
   limit: number | null,
   signal?: CancelSignal,
-): Promise<number[]> {
+): Promise<SelectedRecords> {
   return reading(context, selector, signal, async (records, pace) => {
     const order = new InsertionOrder(0, records);
-    return order.offsets(limit ?? Infinity, pace);
+    return { state: records.state, offsets: await order.offsets(limit ?? Infinity, pace) };
   });
 }
 

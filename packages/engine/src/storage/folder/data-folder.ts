@@ -10,6 +10,7 @@
  *     collections/<first 2 hex>/<uuid>/    one LMDB environment per written collection, and beside it
  *         index/                           files of its index, where these are kept
  *         purged.json                      when what was deleted was last removed for good
+ *     collections/<2 hex>/<uuid>.p<n>/     the same of one partition alone, of a collection that a database has
  *     shared/<2 hex>/                      LMDB environments that small collections share
  *     trash/                               dropped collections on their way out
  *
@@ -20,12 +21,13 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, statSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { randomUUID } from "node:crypto";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { isDiskFull } from "./disk-space.ts";
+import { collectionOf } from "./partition-name.ts";
 import { isSharedName } from "./shared-names.ts";
 
 const PREFIX = /^[0-9a-f]{2}$/;
-const COLLECTION_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const COLLECTION = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(\.p\d{1,2})?$/;
 
 export class DataFolder {
   readonly path: string;
@@ -88,13 +90,18 @@ export class DataFolder {
     return statSync(join(this.path, store, "data.mdb"), { throwIfNoEntry: false })?.size ?? 0;
   }
 
-  /** Of the collections that have a folder, in the catalog or not. */
+  /** Of the collections that have a folder, or several, in the catalog or not. */
   *collectionIds(): Generator<string> {
     const root = join(this.path, "collections");
     if (!existsSync(root)) return;
-    for (const prefix of readdirSync(root).filter((name) => PREFIX.test(name))) {
-      yield* readdirSync(join(root, prefix)).filter((name) => COLLECTION_ID.test(name));
-    }
+    for (const prefix of readdirSync(root).filter((name) => PREFIX.test(name)))
+      yield* new Set(namesIn(join(root, prefix)).map(collectionOf));
+  }
+
+  /** All folders of a collection: that of its records, and those of partitions. */
+  #foldersOf(id: string): readonly string[] {
+    const parent = dirname(this.collection(id));
+    return existsSync(parent) ? namesIn(parent).filter((name) => collectionOf(name) === id) : [];
   }
 
   /**
@@ -109,7 +116,7 @@ export class DataFolder {
 
   /** `discardCollection` of one that the catalog names no more, put off while files are held. */
   async dropCollection(id: string): Promise<void> {
-    if (this.#dropped === null) await this.discardCollection(id);
+    if (this.#dropped === null) await this.#discardAll(id);
     else this.#dropped.add(id);
   }
 
@@ -118,8 +125,12 @@ export class DataFolder {
     const dropped = (this.#dropped = new Set<string>());
     return async () => {
       this.#dropped = null;
-      for (const id of dropped) await this.discardCollection(id);
+      for (const id of dropped) await this.#discardAll(id);
     };
+  }
+
+  async #discardAll(id: string): Promise<void> {
+    for (const name of this.#foldersOf(id)) await this.discardCollection(name);
   }
 
   /** `null`: a new name takes a block, and there is none. */
@@ -137,7 +148,7 @@ export class DataFolder {
   /** Removes what a crash left: trash, and collections the catalog does not know. */
   async sweep(isUnknown: (id: string) => Promise<boolean>): Promise<void> {
     for (const id of this.collectionIds()) {
-      if (await isUnknown(id)) await this.discardCollection(id);
+      if (await isUnknown(id)) await this.#discardAll(id);
     }
     await rm(this.#trash, { recursive: true, force: true });
   }
@@ -151,6 +162,10 @@ export class DataFolder {
   get #trash(): string {
     return join(this.path, "trash");
   }
+}
+
+function namesIn(folder: string): readonly string[] {
+  return readdirSync(folder).filter((name) => COLLECTION.test(name));
 }
 
 /** Path of a collection inside the data folder; also its name in messages. */

@@ -84,4 +84,9 @@ export const MIGRATIONS: readonly Migration[] = [
         node text not null, until timestamptz, at timestamptz)`,
     ],
   },
+  {
+    // A program that does not know partitions would write batches that those who have one of them cannot read.
+    oldest: 9,
+    statements: () => [],
+  },
 ];

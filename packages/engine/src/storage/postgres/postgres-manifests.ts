@@ -6,6 +6,7 @@
  * Whoever refers to a file changes its row, and whoever dooms one looks at its row once that change is done. So a file that
  * something refers to is never doomed, whichever of the two comes first.
  */
+import { collectionOf } from "../folder/partition-name.ts";
 import type { LogHead } from "../log/commit-log.ts";
 import { type Manifest, filesOf } from "../files/manifest.ts";
 import { parseManifest } from "../files/parse-manifest.ts";
@@ -25,6 +26,7 @@ export interface PublishedManifest {
 }
 
 export interface Publication {
+  /** Its id, or the name of a partition of it, which has a manifest of its own. */
   readonly collection: string;
   /** `n` of the manifest that it replaces; `null`: there is none. */
   readonly after: number | null;
@@ -115,11 +117,11 @@ export class PostgresManifests {
     const failed = (value: PublicationOutcome): Verdict<PublicationOutcome> => ({ commit: false, value });
     const body = JSON.stringify(manifest);
     if (body.length > MOST_BYTES) throw new RangeError(`a manifest of ${body.length} bytes is not published`);
-    const isThere = (await query(keepHead, [collection])).length > 0;
+    const log = collectionOf(collection);
+    const isThere = (await query(keepHead, [log])).length > 0;
     const { isState } = this.#database.statements.log;
     const { epoch, sequence, batch } = state;
-    if (!isThere || (await query(isState, [collection, epoch, sequence, batch])).length === 0)
-      return failed("gone");
+    if (!isThere || (await query(isState, [log, epoch, sequence, batch])).length === 0) return failed("gone");
     const [before] = await query(newest, [collection]);
     // The first attempt was not answered.
     if (before?.["token"] === token) return failed("done");

@@ -56,6 +56,7 @@ export const COLLECTION_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
         defaults: anyObject("Value type -> index."),
         keys: anyObject("Key -> value type -> index."),
         chunking: Type.Optional(ref("Chunking")),
+        partitions: Type.Optional(partitions("Left out: it is not divided.")),
       },
       { description: "The complete schema, however the collection was described." },
     ),
@@ -103,11 +104,20 @@ export const COLLECTION_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       keys: maybe(schemaKeys(), "Key -> its indexes. `key_overrides` means the same."),
       key_overrides: maybe(schemaKeys()),
       chunking: maybe(ref("Chunking"), "How documents of writes are cut that do not say it themselves."),
+      partitions: maybe(
+        partitions(
+          "Into how many parts the collection is divided, for good. More than one needs a server on a database.",
+        ),
+      ),
     },
     { description: "Laid over the default schema." },
   ),
   ...indexSchemas(),
 };
+
+function partitions(description: string): JsonSchema {
+  return Type.Integer({ minimum: 1, maximum: LIMITS.partitions, description });
+}
 
 function schemaKeys(): JsonSchema {
   return Type.Record("^(?:#document$|#embedding$|[^#$])", maybe(ref("ValueTypes")), {

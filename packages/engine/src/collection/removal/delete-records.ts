@@ -1,0 +1,86 @@
+/** Deletes from an open collection: by id, or of what a filter finds, which is chosen and removed at one state. */
+import { type CancelSignal, type DeleteRequest, type JsonObject, throwIfAborted } from "@sheaf/protocol";
+import type { SelectedRecords } from "../../query/partitioned/read-partitions.ts";
+import type { StageTimes } from "../../query/stage-times.ts";
+import type { RecordStore, StoreChange, StoreView } from "../../storage/record-store.ts";
+import type { RecordReads } from "../collection-reads.ts";
+import type { IndexProgress } from "../index-progress.ts";
+import { againWhileOutdated, isOutdated, requireStill } from "../logged/outdated-plan.ts";
+import { planRemove } from "../plan-write.ts";
+import type { WriteGate } from "../write-gate.ts";
+
+export interface DeletingCollection {
+  readonly schema: JsonObject;
+  readonly store: RecordStore;
+  readonly reads: RecordReads;
+  readonly gate: WriteGate;
+  readonly progress: IndexProgress;
+  /** Has the store follow what other servers have written; `null`: nobody else writes. */
+  readonly refresh: (() => Promise<void>) | null;
+  readonly commit: (plan: (view: StoreView) => Generator<void, StoreChange>) => Promise<StoreChange>;
+}
+
+/** How many there were. */
+export async function deleteRecords(
+  collection: DeletingCollection,
+  request: DeleteRequest,
+  signal: CancelSignal,
+  times: StageTimes,
+): Promise<number> {
+  const { gate, progress, reads, schema, store, refresh } = collection;
+  const { ids, where } = request;
+  const matching = async (): Promise<StoreChange> => {
+    const { state, offsets } = await reads.selected(request, signal, times);
+    throwIfAborted(signal);
+    // Partitions may have come further than what is written on.
+    if (store.head.sequence < state) await refresh?.();
+    return remove(collection, idsAt(offsets, collection), { at: refresh === null ? undefined : state });
+  };
+  let deleted = 0;
+  await progress.track(async () => {
+    const { head, removes } =
+      where === null
+        ? await gate.shared(() => remove(collection, ids ?? [], { schema }))
+        : await gate.exclusive(() => againWhileOutdated(matching));
+    deleted = removes.length;
+    return head.sequence;
+  });
+  return deleted;
+}
+
+/** Records that were chosen elsewhere; `null`: the collection is at another state by now, and nothing has changed. */
+export async function deleteSelected(
+  collection: DeletingCollection,
+  { state, offsets }: SelectedRecords,
+): Promise<number | null> {
+  const { gate, progress } = collection;
+  let removed = 0;
+  try {
+    await progress.track(async () => {
+      const change = await gate.shared(() => remove(collection, idsAt(offsets, collection), { at: state }));
+      removed = change.removes.length;
+      return change.head.sequence;
+    });
+    return removed;
+  } catch (error) {
+    if (isOutdated(error)) return null;
+    throw error;
+  }
+}
+
+/** Where another server has changed them since, they are chosen again. */
+function idsAt(offsets: readonly number[], { store }: DeletingCollection): readonly string[] {
+  return offsets.flatMap((offset) => store.read(offset)?.id ?? []);
+}
+
+/** @param schema Where ids may stand for chunks. @param at As `requireStill`. */
+function remove(
+  { commit }: DeletingCollection,
+  ids: readonly string[],
+  { schema, at }: { readonly schema?: JsonObject; readonly at?: number | undefined },
+): Promise<StoreChange> {
+  return commit((view) => {
+    requireStill(view, at);
+    return planRemove(view, ids, schema);
+  });
+}
