@@ -22,20 +22,26 @@ export interface ChangeList {
 /** Both in order of their keys, and so are the changes. */
 export function* changesBetween(before: Iterable<Entry>, after: Iterable<Entry>): Generator<EntryWrite> {
   const [old, now] = [before[Symbol.iterator](), after[Symbol.iterator]()];
-  let [left, right] = [old.next(), now.next()];
-  while (left.done !== true || right.done !== true) {
-    const order =
-      left.done === true ? 1 : right.done === true ? -1 : Buffer.compare(left.value.key, right.value.key);
-    if (order < 0 && left.done !== true) {
-      yield { key: left.value.key, value: null };
-      left = old.next();
-    } else if (right.done !== true) {
-      const isSame =
-        order === 0 && left.done !== true && Buffer.compare(left.value.value, right.value.value) === 0;
-      if (!isSame) yield right.value;
-      if (order === 0) left = old.next();
-      right = now.next();
+  try {
+    let [left, right] = [old.next(), now.next()];
+    while (left.done !== true || right.done !== true) {
+      const order =
+        left.done === true ? 1 : right.done === true ? -1 : Buffer.compare(left.value.key, right.value.key);
+      if (order < 0 && left.done !== true) {
+        yield { key: left.value.key, value: null };
+        left = old.next();
+      } else if (right.done !== true) {
+        const isSame =
+          order === 0 && left.done !== true && Buffer.compare(left.value.value, right.value.value) === 0;
+        if (!isSame) yield right.value;
+        if (order === 0) left = old.next();
+        right = now.next();
+      }
     }
+  } finally {
+    // Both may have files open.
+    old.return?.();
+    now.return?.();
   }
 }
 

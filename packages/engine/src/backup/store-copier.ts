@@ -6,6 +6,7 @@ import { collectionName } from "../storage/folder/data-folder.ts";
 import type { DiskSpace } from "../storage/folder/disk-space.ts";
 import type { Entry, EntryWrite } from "../storage/entries.ts";
 import { readShare } from "../storage/lmdb/copy-share.ts";
+import type { EntrySpace } from "../storage/lmdb/entry-space.ts";
 import { EVERY_KEY } from "../storage/lmdb/key-range.ts";
 import { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
 import { DamagedFile } from "../storage/lmdb/lmdb-file.ts";
@@ -13,11 +14,12 @@ import { RECORD_KEYS } from "../storage/lmdb/record-keys.ts";
 import { SharedStores } from "../storage/lmdb/shared-stores.ts";
 import { EMPTY_HEAD } from "../storage/record-store.ts";
 import { runSteps } from "../storage/steps.ts";
-import { decodeHead } from "../storage/values/value-codec.ts";
+import { type HeadValue, decodeHead } from "../storage/values/value-codec.ts";
 import type { StoreParts } from "./backed-up-collections.ts";
 import type { BackupBase } from "./backup-base.ts";
 import { type BackedUpCollection, type StorePart, damaged } from "./backup-files.ts";
 import type { CataloguedCollection } from "./backup-steps.ts";
+import { CheckedEntries } from "./checked-entries.ts";
 import { atLeastOne, changesBetween } from "./entry-changes.ts";
 import { PackWriter } from "./pack-writer.ts";
 import { storedEntries } from "./stored-entries.ts";
@@ -82,11 +84,11 @@ export class StoreCopier {
     try {
       const before = beforeOf(known, base);
       if (before !== null) {
-        const same = unchanged(environment.get(RECORD_KEYS.head), before);
+        const same = unchanged(headOf(environment), before);
         if (same !== null) return same;
         await before.base.fetch(collectionName(known.id), before.parts);
         // Within one turn, so that all that is read here is of one state.
-        return this.#addChanges(environment.iterate(EVERY_KEY), before);
+        return this.#addChanges(environment.iterate(EVERY_KEY), before, checkOf(known));
       }
       await environment.copyTo(folder);
     } finally {
@@ -100,16 +102,17 @@ export class StoreCopier {
     if (share === null) return nothingOf(known);
     try {
       const before = beforeOf(known, base);
-      const same = before && unchanged(share.get(RECORD_KEYS.head), before);
+      const same = before && unchanged(headOf(share), before);
       if (same !== null) return same;
       if (before !== null) await before.base.fetch(collectionName(known.id), before.parts);
       // Within one turn, so that it is of one state.
       const entries = runSteps(readShare(share));
+      const check = checkOf(known, headOf(share)?.counts?.entries ?? null);
       if (entries.length === 0) return nothingOf(known);
       if (before !== null && (before.parts.length < MOST_PARTS_OF_SHARED || isUnchanged(entries, before)))
-        return this.#addChanges(entries, before);
-      const head = entries.find(isHead)?.value ?? null;
-      return { ...stateIn(head, known), parts: [this.#pack(entries, true)] };
+        return this.#addChanges(entries, before, check);
+      const part = this.#pack(check.of(entries), true);
+      return { ...stateIn(check.head, known), parts: [part] };
     } finally {
       await share.close();
     }
@@ -117,24 +120,25 @@ export class StoreCopier {
 
   async #copiedWhole(folder: string, known: CataloguedCollection): Promise<CopiedStore> {
     const file = join(folder, "data.mdb");
+    const check = checkOf(known);
     // Walks all its pages.
-    let head: Uint8Array | null = null;
-    for (const entry of storedEntries({ whole: file, changes: [] })) if (isHead(entry)) head = entry.value;
-    const state = stateIn(head, known);
+    const entries = check.of(storedEntries({ whole: file, changes: [] }));
+    while (entries.next().done !== true);
+    const state = stateIn(check.head, known);
     const sum = await sumFile(file);
     return { ...state, parts: [{ isWhole: true, in: this.#options.backup, pack: null, ...sum }] };
   }
 
   /** What the base has is not stored again. */
-  #addChanges(entries: Iterable<Entry>, { known, base, parts: before }: Before): CopiedStore {
-    let head: Uint8Array | null = null;
-    const changes = changesBetween(
-      entriesOfBase(base.collections.partsOf(known.id)),
-      notingHead(entries, (value) => (head = value)),
-    );
+  #addChanges(
+    entries: Iterable<Entry>,
+    { known, base, parts: before }: Before,
+    check: CheckedEntries,
+  ): CopiedStore {
+    const changes = changesBetween(entriesOfBase(base.collections.partsOf(known.id)), check.of(entries));
     const made = atLeastOne(changes);
     const parts = made === null ? before : [...before, this.#pack(made, false)];
-    return { ...stateIn(head, known), parts };
+    return { ...stateIn(check.head, known), parts };
   }
 
   #pack(changes: Iterable<EntryWrite>, isWhole: boolean): StorePart {
@@ -157,7 +161,7 @@ function beforeOf(known: CataloguedCollection, base: BackupBase | null): Before 
 }
 
 /** `null`: it holds something else by now, or that cannot be said without reading it. */
-function unchanged(head: Uint8Array | null, { known, base, parts }: Before): CopiedStore | null {
+function unchanged(head: HeadValue | null, { known, base, parts }: Before): CopiedStore | null {
   if (!base.isOfFolder) return null;
   const now = stateIn(head, known);
   return now.state === base.collections.find(known.id)?.state ? { ...now, parts } : null;
@@ -170,18 +174,21 @@ function nothingOf(known: CataloguedCollection): CopiedStore {
 }
 
 function isUnchanged(entries: Iterable<Entry>, { known, base }: Before): boolean {
-  return atLeastOne(changesBetween(entriesOfBase(base.collections.partsOf(known.id)), entries)) === null;
-}
-
-function isHead({ key }: Entry): boolean {
-  return Buffer.compare(key, RECORD_KEYS.head) === 0;
-}
-
-function* notingHead(entries: Iterable<Entry>, note: (value: Uint8Array) => void): Generator<Entry> {
-  for (const entry of entries) {
-    if (isHead(entry)) note(entry.value);
-    yield entry;
+  const changes = changesBetween(entriesOfBase(base.collections.partsOf(known.id)), entries);
+  try {
+    return changes.next().done === true;
+  } finally {
+    changes.return(undefined);
   }
+}
+
+function checkOf({ id }: CataloguedCollection, count: number | null = null): CheckedEntries {
+  return new CheckedEntries(collectionName(id), count);
+}
+
+function headOf(space: EntrySpace): HeadValue | null {
+  const value = space.get(RECORD_KEYS.head);
+  return value && decodeHead(value, space.origin(RECORD_KEYS.head));
 }
 
 /** Its damage is none of the collection's. */
@@ -196,11 +203,9 @@ function* entriesOfBase(before: StoreParts | null): Generator<Entry> {
 }
 
 /** Operations that a store holds, and what tells its state from others that it had since its lineage began. */
-function stateIn(value: Uint8Array | null, known: CataloguedCollection): Omit<CopiedStore, "parts"> {
-  const name = collectionName(known.id);
-  const found = value === null ? null : decodeHead(value, { store: name, key: RECORD_KEYS.head });
+function stateIn(found: HeadValue | null, known: CataloguedCollection): Omit<CopiedStore, "parts"> {
   const head = found?.head ?? EMPTY_HEAD;
-  requireCaughtUp(head, known, name);
+  requireCaughtUp(head, known, collectionName(known.id));
   // Changes that were forgotten are gone, and no operation did that.
   const state = [known.lineage, head.sequence, head.nextOffset, head.dimension, found?.completeFrom];
   const sum = createHash("sha256").update(JSON.stringify(state)).digest("hex");

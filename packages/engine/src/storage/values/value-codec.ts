@@ -123,6 +123,14 @@ export function decodeDocument(value: Uint8Array, offset: number, origin: DataOr
   return { sequence, document: (reader.flags & HAS_DOCUMENT) === 0 ? null : reader.view(reader.u32()) };
 }
 
+/** The id of a record, as bytes of the value; the rest is only checked as a whole. */
+export function decodeId(value: Uint8Array, offset: number, origin: DataOrigin): Uint8Array {
+  const reader = new ValueReader(value, VALUE_KIND.record, origin);
+  readVersion(reader, offset);
+  reader.skip(reader.u32() * 4);
+  return reader.view(reader.u32());
+}
+
 /** How long the document of a record's value says it is, unchecked but for the value's own length. */
 export function peekDocumentBytes(value: Uint8Array): number {
   const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
