@@ -1,10 +1,12 @@
 /** Backups of records that are damaged in the data folder, where LMDB finds nothing wrong: they stay out, and are named. */
-import { closeSync, openSync, readFileSync, readdirSync, writeSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readFileSync, readdirSync, renameSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { CollectionRef } from "@sheaf/protocol";
 import { beforeEach, expect, it, onTestFinished } from "vitest";
 import { createLocalEngine } from "../create-local-engine.ts";
 import type { Engine } from "../engine.ts";
+import { collectionName } from "../storage/folder/data-folder.ts";
+import { sharedName } from "../storage/folder/shared-names.ts";
 import { makeCollection, readAll, record, write } from "../testing/engine-fixtures.ts";
 import { temporaryFolder } from "../testing/temporary-folder.ts";
 import { BackedUpCollections } from "./backed-up-collections.ts";
@@ -24,7 +26,10 @@ beforeEach(async () => {
   dataFolder = temporaryFolder();
   engine = await createLocalEngine({ dataFolder, shareStores });
   onTestFinished(() => engine.close());
-  refs = [await makeCollection(engine), await makeCollection(engine), await makeCollection(engine)];
+  const [shared, own] = [await makeCollection(engine), await makeCollection(engine)];
+  let sound = await makeCollection(engine);
+  while (sharedName(sound.id) === sharedName(shared.id)) sound = await makeCollection(engine);
+  refs = [shared, own, sound];
   for (const [i, count] of [5, 30, 5].entries()) {
     const name = i < DAMAGED ? "harmed" : "sound";
     const records = Array.from({ length: count }, (_, r) =>
@@ -59,7 +64,7 @@ async function expectWithoutDamaged(backup: string, reason: string): Promise<voi
   expect(missing).toEqual(Array.from({ length: DAMAGED }, () => expect.stringContaining(reason) as string));
   const listed = [...(await BackedUpCollections.read(await readChain(backup))).all()];
   const ids = refs.slice(0, DAMAGED).map(({ id }) => id);
-  expect(listed.filter(({ parts }) => parts.length === 0).map(({ id }) => id)).toEqual(ids.toSorted());
+  expect(listed.filter(({ problem }) => problem !== null).map(({ id }) => id)).toEqual(ids.toSorted());
   await expectRestored(backup, refs.slice(DAMAGED));
 }
 
@@ -79,8 +84,20 @@ it.each([
 ])("leave out collections in which %s", async (_, text, reason) => {
   flip(text);
   const target = join(temporaryFolder(), "backup");
-  expect(await back(target)).toMatchObject({ collections: 3, damaged: DAMAGED });
+  expect(await back(target)).toMatchObject({ damaged: DAMAGED });
   await expectWithoutDamaged(target, reason);
+});
+
+it("leave out collections whose file cannot be opened, and have all others", async () => {
+  const places = [sharedName(refs[0]!.id), collectionName(refs[1]!.id)];
+  for (const place of places) {
+    const path = join(dataFolder, place, "data.mdb");
+    renameSync(path, `${path}.away`);
+    mkdirSync(path);
+  }
+  const target = join(temporaryFolder(), "backup");
+  expect(await back(target)).toMatchObject({ damaged: DAMAGED });
+  await expectWithoutDamaged(target, "its file cannot be opened (EISDIR)");
 });
 
 it("never take what is damaged in the place of what a base has", async () => {
@@ -96,7 +113,7 @@ it("never take what is damaged in the place of what a base has", async () => {
   expect(await back(unread, base)).toMatchObject({ damaged: 0 });
   await expectRestored(unread, refs);
   for (const ref of refs) await write(engine, ref, "add", record("later"));
-  expect(await back(next, base)).toMatchObject({ collections: 3, damaged: DAMAGED });
+  expect(await back(next, base)).toMatchObject({ damaged: DAMAGED });
   await expectWithoutDamaged(next, "the checksum does not match");
   await expectRestored(base, refs);
 });

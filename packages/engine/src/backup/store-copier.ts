@@ -1,10 +1,13 @@
 /** Copies the records of collections into a backup: whole, or as what has changed since the base. */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
+import { SheafError } from "@sheaf/protocol";
 import { requireCaughtUp } from "../collection/require-caught-up.ts";
+import { damagedStore } from "../storage/corrupt-data-error.ts";
 import { collectionName } from "../storage/folder/data-folder.ts";
 import type { DiskSpace } from "../storage/folder/disk-space.ts";
 import type { Entry, EntryWrite } from "../storage/entries.ts";
+import { errorCode } from "../storage/lmdb/commit-cause.ts";
 import { readShare } from "../storage/lmdb/copy-share.ts";
 import type { EntrySpace } from "../storage/lmdb/entry-space.ts";
 import { EVERY_KEY } from "../storage/lmdb/key-range.ts";
@@ -27,6 +30,9 @@ import { sumFile } from "./summed-file.ts";
 
 /** Of a state. It stands in each line of the list, and is compared with the same collection's only. */
 const STATE_DIGITS = 16;
+
+/** What the process or the system is short of, whatever the file. */
+const LACKING: ReadonlySet<string> = new Set(["EMFILE", "ENFILE", "ENOMEM"]);
 
 /** A collection that shares an environment is small: with more parts it is copied whole again. */
 const MOST_PARTS_OF_SHARED = 16;
@@ -80,7 +86,7 @@ export class StoreCopier {
     if (!LmdbEnvironment.exists(place)) return nothingOf(known);
     const { disk } = this.#options;
     const options = { folder: place, name: collectionName(known.id), disk, readOnly: true };
-    const environment = new LmdbEnvironment(options);
+    const environment = opened(options.name, () => new LmdbEnvironment(options));
     try {
       const before = beforeOf(known, base);
       if (before !== null) {
@@ -98,7 +104,8 @@ export class StoreCopier {
   }
 
   async #copyShare({ known, base }: StoreToCopy): Promise<CopiedStore> {
-    const share = this.#shares.source(known.id, collectionName(known.id)).find();
+    const source = this.#shares.source(known.id, collectionName(known.id));
+    const share = opened(source.name, () => source.find());
     if (share === null) return nothingOf(known);
     try {
       const before = beforeOf(known, base);
@@ -143,6 +150,18 @@ export class StoreCopier {
 
   #pack(changes: Iterable<EntryWrite>, isWhole: boolean): StorePart {
     return { isWhole, in: this.#options.backup, ...this.#packs.append(changes) };
+  }
+}
+
+/** Throws `collection_unavailable` where the file of a store is there and cannot be opened: others can. */
+function opened<T>(store: string, open: () => T): T {
+  try {
+    return open();
+  } catch (error) {
+    const code = errorCode(error);
+    const isOfFile = typeof code === "number" || (typeof code === "string" && !LACKING.has(code));
+    if (error instanceof SheafError || !isOfFile) throw error;
+    throw damagedStore(store, `its file cannot be opened (${code})`, error);
   }
 }
 
