@@ -202,6 +202,17 @@ describe("a backup in a bucket", () => {
     expect(await backups.names()).toEqual(["first"]);
   });
 
+  it("is not removed where what adds to it cannot be listed", async () => {
+    await back("first");
+    await back("second", "first");
+    const objects = await new ObjectStore(bucket).listAll("");
+    server.fault = (call) => (call.includes("list-type") ? "page" : null);
+    await expect(backups.names()).rejects.toThrow("answered 200 with what is no S3 answer");
+    await expect(backups.remove("first")).rejects.toThrow("no S3 answer");
+    server.fault = () => null;
+    expect(await new ObjectStore(bucket).listAll("")).toEqual(objects);
+  });
+
   it("holds no files of dropped collections while it is sent", async () => {
     const dataFolder = temporaryFolder();
     const unshared = await createLocalEngine({ dataFolder, shareStores: null });

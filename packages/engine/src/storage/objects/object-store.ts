@@ -132,8 +132,8 @@ export class ObjectStore {
   }
 
   async beginUpload(name: string): Promise<string> {
-    const answer = this.#expect(await this.#send({ method: "POST", name, query: { uploads: "" } }), 200);
-    return textOf(answer, "UploadId");
+    const answer = await this.#send({ method: "POST", name, query: { uploads: "" } });
+    return textOf(this.#expectXml(answer, "InitiateMultipartUploadResult"), "UploadId");
   }
 
   /** @returns The tag that `endUpload` wants. */
@@ -156,7 +156,7 @@ export class ObjectStore {
     const answer = await this.#send({ method: "POST", name, query: { uploadId: upload }, body });
     if (isMissing(answer)) return "missing";
     // It is 200 before the store knows the outcome, and then the body tells.
-    if (this.#expect(answer, 200).body.includes("<Error>")) throw refused(answer);
+    this.#expectXml(answer, "CompleteMultipartUploadResult");
     return "done";
   }
 
@@ -177,7 +177,7 @@ export class ObjectStore {
     const headers = { "x-amz-copy-source": `/${bucket}/${prefix}${from}` };
     const answer = await this.#send({ method: "PUT", name: to, headers });
     if (isMissing(answer)) return false;
-    if (this.#expect(answer, 200).body.includes("<Error>")) throw refused(answer);
+    this.#expectXml(answer, "CopyObjectResult");
     return true;
   }
 
@@ -205,8 +205,8 @@ export class ObjectStore {
         ...{ "max-keys": String(this.limits.listed) },
         ...(after === "" ? {} : { "start-after": after }),
       };
-      const answer = this.#expect(await this.#send({ method: "GET", name: "", query }), 200);
-      const text = answer.body.toString();
+      const answer = await this.#send({ method: "GET", name: "", query });
+      const text = this.#expectXml(answer, "ListBucketResult").body.toString();
       for (const match of text.matchAll(found)) names.push(match[1]!.slice(prefix.length));
       const last = [...text.matchAll(/<(?:Key|Prefix)>([^<]*)<\/(?:Key|Prefix)>/g)].map((match) => match[1]!);
       const next =
@@ -223,6 +223,13 @@ export class ObjectStore {
   #expect(answer: Answer, ...statuses: readonly number[]): Answer {
     if (!statuses.includes(answer.status)) throw refused(answer);
     return answer;
+  }
+
+  /** 200 with that element, whole: a proxy may answer 200 with a page of its own, which would be an empty list. */
+  #expectXml(answer: Answer, element: string): Answer {
+    const text = this.#expect(answer, 200).body.toString();
+    if (text.includes(`<${element}`) && text.includes(`</${element}>`)) return answer;
+    throw refused(answer, text.includes("<Error>") ? "" : " with what is no S3 answer");
   }
 
   async #send(request: Request): Promise<Answer> {
@@ -293,12 +300,12 @@ function unreachable(last: Answer | Error): SheafError {
   return new SheafError("unavailable", "the object store cannot be reached", { cause, retryAfterSeconds: 1 });
 }
 
-function refused({ status, body }: Answer): SheafError {
+function refused({ status, body }: Answer, what = ""): SheafError {
   const reason = body
     .toString("utf8", 0, 4_096)
     .replaceAll(/<[^>]*>/g, " ")
     .slice(0, MAX_ERROR_CHARACTERS);
-  return new SheafError("internal", `the object store answered ${status}: ${reason}`);
+  return new SheafError("internal", `the object store answered ${status}${what}: ${reason}`);
 }
 
 function textOf({ body }: Answer, element: string): string {

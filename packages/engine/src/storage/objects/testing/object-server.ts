@@ -20,8 +20,11 @@ import { join } from "node:path";
 import type { ObjectStoreSettings } from "../object-store.ts";
 import { startVersitygw } from "./versitygw.ts";
 
-/** `busy`: 503. `cut`: the connection ends. `flip`: one byte of what is sent or read is another one. `lost`: done, and not answered. */
-export type Fault = "busy" | "cut" | "flip" | "lost";
+/**
+ * `busy`: 503. `cut`: the connection ends. `flip`: one byte of what is sent or read is another one. `lost`: done, and not
+ * answered. `page`: a proxy answers with a page of its own.
+ */
+export type Fault = "busy" | "cut" | "flip" | "lost" | "page";
 
 interface S3rver {
   run(): Promise<AddressInfo>;
@@ -116,6 +119,10 @@ export class ObjectServer {
     const body: Buffer = Buffer.concat(await asked.toArray());
     if (fault === "busy") {
       reply.writeHead(503).end("<Error><Code>SlowDown</Code></Error>");
+      return;
+    }
+    if (fault === "page") {
+      reply.writeHead(200).end("<html>Please sign in</html>");
       return;
     }
     if (fault === "cut") {
