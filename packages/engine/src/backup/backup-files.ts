@@ -1,7 +1,7 @@
 /**
  * What a backup is on disk:
  *
- *     backup.json                          what it is, the sum of `collections.jsonl`, and where the parts of the catalog lie
+ *     backup.json                          what it is, the sum of `collections.jsonl`, how long its packs are, and where the catalog lies
  *     backup.json.sha256                   the sum of `backup.json`, as `sha256sum -c` reads it
  *     collections.jsonl                    a line for each collection: which state of it, where its parts lie, and their sums
  *     packs/<number>                       the catalog, records of small collections, and what has changed of all, one after the other
@@ -62,11 +62,18 @@ export interface BackupHeader {
   /** What the catalog is made of. */
   readonly catalog: readonly StorePart[];
   readonly list: FileSum;
+  /** Of this backup. Left out by earlier versions. */
+  readonly packs?: readonly Pack[];
   readonly collections: number;
   /** Of all files of this backup. */
   readonly bytes: number;
   /** Collections that could not be copied. */
   readonly damaged: number;
+}
+
+export interface Pack {
+  readonly name: string;
+  readonly bytes: number;
 }
 
 export interface BackupArchive {
@@ -164,6 +171,8 @@ export function parseHeader(folder: string, text: string, sum: string): BackupHe
     );
   const parts = "sha256" in catalog ? [{ ...catalog, isWhole: true, in: header.id, pack: null }] : catalog;
   if (!parts.every((part) => isPart(part))) throw damaged(folder, `${HEADER} describes no catalog`);
+  if (!(header.packs ?? []).every(({ name }) => FILE_NAME.test(name)))
+    throw damaged(folder, `${HEADER} describes no packs`);
   return { ...header, catalog: parts };
 }
 

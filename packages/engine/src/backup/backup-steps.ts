@@ -22,6 +22,7 @@ import {
   COLLECTION_LIST,
   type IndexFile,
   PACKS,
+  type Pack,
   UNFINISHED,
   writeHeader,
 } from "./backup-files.ts";
@@ -113,21 +114,21 @@ export class BackupSteps {
   /** Makes the backup complete. Gives the bytes of all its files. */
   async finish(step: {
     readonly to: string;
-    readonly header: Omit<BackupHeader, "list" | "finished">;
+    readonly header: Omit<BackupHeader, "list" | "packs" | "finished">;
   }): Promise<number> {
     const { to, header } = step;
     await this.#stores?.copier.close();
     this.#stores = null;
     if (!existsSync(join(to, UNFINISHED)))
       throw new SheafError("failed_precondition", `${to} was removed while it was made`);
-    await syncPacks(to);
+    const packs = await syncPacks(to);
     const list = join(to, COLLECTION_LIST);
     appendFileSync(list, "", { mode: OWNER_ONLY_FILE });
     await syncFile(list);
     const sum = await sumFile(list);
     const catalog = header.catalog.filter((part) => part.in === header.id);
     const bytes = [...catalog, sum].reduce((all, part) => all + part.bytes, header.bytes);
-    writeHeader(to, { ...header, bytes, list: sum, finished: Date.now() });
+    writeHeader(to, { ...header, bytes, list: sum, packs, finished: Date.now() });
     await rm(join(to, UNFINISHED));
     await syncFile(to);
     return bytes;
@@ -202,10 +203,14 @@ export class BackupSteps {
   }
 }
 
-async function syncPacks(backup: string): Promise<void> {
-  const packs = join(backup, PACKS);
-  if (!existsSync(packs)) return;
-  for (const name of readdirSync(packs)) await syncFile(join(packs, name));
+async function syncPacks(backup: string): Promise<readonly Pack[]> {
+  const folder = join(backup, PACKS);
+  const packs: Pack[] = [];
+  for (const name of existsSync(folder) ? readdirSync(folder).toSorted() : []) {
+    await syncFile(join(folder, name));
+    packs.push({ name, bytes: (await stat(join(folder, name))).size });
+  }
+  return packs;
 }
 
 function catalogued(catalog: StoreParts): readonly CataloguedCollection[] {

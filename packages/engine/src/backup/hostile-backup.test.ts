@@ -1,6 +1,7 @@
 /** Backups that are damaged, mixed up or forged, and targets that are none: each is refused in a sentence, and nothing is restored. */
 import { execFileSync } from "node:child_process";
 import {
+  appendFileSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -30,6 +31,7 @@ import {
   writeHeader,
 } from "./backup-files.ts";
 import { removeBackup } from "./remove-backup.ts";
+import { verifyBackup } from "./verify-backup.ts";
 import { restoreBackup } from "./restore-backup.ts";
 import { sumFile } from "./summed-file.ts";
 
@@ -180,6 +182,17 @@ describe("an export", () => {
       expect(existsSync(to) ? filesOf(to) : []).not.toContain("manifest.jsonl");
       writeFileSync(path, bytes);
     }
+  });
+});
+
+it("names bytes behind a pack, which no restore reads", async () => {
+  const backup = await back("first");
+  appendFileSync(join(backup, "packs", "000002"), "x");
+  const damage = [expect.stringMatching(/packs\/000002: has \d+ bytes instead of \d+/u)];
+  expect((await verifyBackup(backup)).problems).toEqual(damage);
+  const dataFolder = join(temporaryFolder(), "restored");
+  expect(await restoreBackup({ backup, dataFolder, tenant: null })).toMatchObject({
+    ...{ missing: [], elsewhere: damage },
   });
 });
 

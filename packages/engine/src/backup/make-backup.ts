@@ -267,7 +267,7 @@ export class BackupMaker {
       }
     }
     const until = (await archive?.settled()) ?? 0;
-    const header: Omit<BackupHeader, "list" | "finished"> = {
+    const header: Omit<BackupHeader, "list" | "packs" | "finished"> = {
       archive: archive === null ? null : { chain: archive.chain, from, to: until },
       ...{ id, started, dataFormat: VERSION_WITHOUT_SHARES, tenant, keys },
       ...{ catalog, collections, bytes, damaged },

@@ -47,7 +47,7 @@ export interface RestoredFolder {
   readonly collections: number;
   /** Collections that should be there and are not, and why: damaged when the backup was made, or since. */
   readonly missing: readonly string[];
-  /** Damage that concerns other tenants only. */
+  /** Damage that concerns other tenants only, or nobody. */
   readonly elsewhere: readonly string[];
   /** How far the archive was followed; `null`: there was none. */
   readonly replay: PlannedReplay | null;

@@ -16,7 +16,8 @@ export function soundCollections(
   damages: readonly Damage[],
   { tenant, skipDamaged }: { readonly tenant: string | null; readonly skipDamaged: boolean },
 ): SoundCollections {
-  const isWanted = ({ of }: Damage): boolean => of === null || tenant === null || of.tenant === tenant;
+  const isWanted = ({ of, isUnread }: Damage): boolean =>
+    isUnread !== true && (of === null || tenant === null || of.tenant === tenant);
   const wanted = damages.filter((damage) => isWanted(damage));
   const refused = wanted.filter(({ of }) => of === null || !skipDamaged);
   const [first] = refused;

@@ -1,5 +1,5 @@
 /** Reads every file of a backup, and of those that it adds to, and compares it with its checksum. */
-import type { FileHandle } from "node:fs/promises";
+import { type FileHandle, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { SheafError } from "@sheaf/protocol";
 import { collectionName } from "../storage/folder/data-folder.ts";
@@ -12,6 +12,7 @@ import {
   type StorePart,
   CATALOG,
   COLLECTION_LIST,
+  PACKS,
   partFile,
   readChain,
   readCollections,
@@ -43,6 +44,8 @@ export interface Damage {
   readonly of: BackedUpCollection | null;
   /** It is a file of an index, which the records can do without. */
   readonly isIndex: boolean;
+  /** Nothing that was written lies there, and no restore reads it. */
+  readonly isUnread?: boolean;
 }
 
 /** About a backup with problems. */
@@ -78,10 +81,16 @@ export async function verifyChain(
     onProgress({ bytes, totalBytes });
     return found === null;
   };
+  const checkEnd = async (path: string, bytes: number): Promise<void> => {
+    const more = await bytesBehind(path, bytes);
+    const problem = `${path}: has ${bytes + more} bytes instead of ${bytes}, and nothing needs the last ones`;
+    if (more > 0) damages.set(problem, { problem, of: null, isIndex: false, isUnread: true });
+  };
   try {
     for (const [i, backup] of chain.entries()) {
       const { folder: at, header } = backup;
       for (const part of partsIn(CATALOG, header.catalog, backup)) await check(part);
+      for (const pack of header.packs ?? []) await checkEnd(join(at, PACKS, pack.name), pack.bytes);
       if (!(await check({ path: join(at, COLLECTION_LIST), ...header.list }))) continue;
       for await (const collection of readCollections(backup)) {
         const { problem } = collection;
@@ -172,6 +181,12 @@ function* partsIn(
     const path = partFile(folder, name, part);
     if (part.in === header.id) yield { path, at: pack?.at, bytes, sha256, of };
   }
+}
+
+/** That a file has beyond so many. What it lacks is found where it is read. */
+async function bytesBehind(path: string, bytes: number): Promise<number> {
+  const found = await stat(path).catch(() => null);
+  return Math.max(0, (found?.size ?? 0) - bytes);
 }
 
 /** Compares files and parts of files with their sums; the one that was read last stays open, for a pack has many parts. */

@@ -124,7 +124,7 @@ export const restore: Command = {
             `NOT restored: ${setBackAt(clock)}. By that clock ${options["until"]} is entry ${clock.wanted}: if you mean that, restore with --until ${clock.wanted}`,
           );
       for (const one of missing) console.log(`NOT restored: ${one}`);
-      for (const one of elsewhere) console.log(`damaged, and not needed for this tenant: ${one}`);
+      for (const one of elsewhere) console.log(`damaged, and not needed for this: ${one}`);
       if (!verified.header.keys) console.log(WITHOUT_KEYS);
     }
     return missing.length === 0 ? DONE : FAILED;
