@@ -60,6 +60,15 @@ describe("backups in a bucket", () => {
     const verified = await sheaf("backup", "verify", `${bucket}/next`);
     expect(verified).toMatchObject({ code: 0, output: expect.stringContaining("can be restored") });
     const data = join(folder, "restored");
+    objects.fault = (call) => (/^GET .*\/next\/packs/u.test(call) ? "flip" : null);
+    for (const command of [
+      ["backup", "verify"],
+      ["restore", "--data", data],
+    ])
+      expect(await sheaf(...command, `${bucket}/next`)).toMatchObject({
+        ...{ code: 1, output: expect.stringContaining(`: ${bucket}/next/packs/`) },
+      });
+    objects.fault = () => null;
     expect(await sheaf("restore", `${bucket}/next`, "--data", data)).toMatchObject({ code: 0 });
     const again = await ServedSheaf.start({ data });
     expect(await again.ask(`${collection}/get`, EVERYTHING)).toEqual(

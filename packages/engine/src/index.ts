@@ -8,7 +8,7 @@ export type { ObjectStoreSettings } from "./storage/objects/object-store.ts";
 export { BucketBackups, type TransferProgress } from "./backup/bucket/bucket-backups.ts";
 export type { BackupHeader } from "./backup/backup-files.ts";
 export { isBackup, readChain, readHeader } from "./backup/backup-files.ts";
-export { SPOOL_PREFIX } from "./backup/make-backup.ts";
+export { makeSpool } from "./backup/bucket/spool.ts";
 export type { BackupProgress, BackupRequest, MadeBackup } from "./backup/make-backup.ts";
 export { removeBackup } from "./backup/remove-backup.ts";
 export { type RestoreRequest, type RestoredFolder, restoreBackup } from "./backup/restore-backup.ts";

@@ -6,7 +6,6 @@
 import { randomUUID } from "node:crypto";
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { type CancelSignal, SheafError, throwIfAborted } from "@sheaf/protocol";
 import type { Archive } from "../archive/archive.ts";
@@ -16,7 +15,6 @@ import type { DeleteBehind } from "../collection/removal/delete-behind.ts";
 import { FolderFiles } from "../storage/files/folder-files.ts";
 import { type DataFolder, collectionName } from "../storage/folder/data-folder.ts";
 import { VERSION_WITHOUT_SHARES } from "../storage/folder/data-format.ts";
-import { makeLockedFolder } from "../host/locked-folder.ts";
 import type { SharedStores } from "../storage/lmdb/shared-stores.ts";
 import { type DiskReserve, reserveElsewhere } from "../storage/folder/disk-space.ts";
 import { liesIn } from "../storage/folder/lies-in.ts";
@@ -24,6 +22,7 @@ import type { ObjectStoreSettings } from "../storage/objects/object-store.ts";
 import { BackupChild } from "./backup-child.ts";
 import type { BaseStep } from "./backup-base.ts";
 import { type Backup, type BackupHeader, readChain } from "./backup-files.ts";
+import { makeSpool } from "./bucket/spool.ts";
 import { clearBackup, prepareTarget } from "./backup-target.ts";
 import { madeBackups, noteMadeBackup } from "./made-backups.ts";
 import { namingFullDisk } from "./naming-full-disk.ts";
@@ -32,9 +31,6 @@ import type { CollectionToCopy, CopiedCollections } from "./backup-steps.ts";
 
 /** So long a server that stops goes on removing what it has sent to a bucket of a backup that is not complete. */
 const MS_TO_CANCEL_AT_CLOSE = 3_000;
-
-/** Of folders for backups on their way to a bucket, or from there. */
-export const SPOOL_PREFIX = "sheaf-backup-";
 
 export interface BackupRequest {
   /** A folder that does not exist yet, or is empty; a name in the bucket. */
@@ -137,7 +133,7 @@ export class BackupMaker {
   /** By way of a folder for temporary files, to which what is needed of its base is fetched. */
   async #makeInBucket(request: ToBucket, signal: CancelSignal | undefined): Promise<MadeBackup> {
     const { target: name, base, bucket } = request;
-    const spool = await makeLockedFolder(tmpdir(), SPOOL_PREFIX);
+    const spool = await makeSpool();
     const folder = spool.path;
     const child = this.#newChild();
     try {

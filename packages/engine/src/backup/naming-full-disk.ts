@@ -2,7 +2,10 @@
 import { SheafError } from "@sheaf/protocol";
 import { isDiskFull } from "../storage/folder/disk-space.ts";
 
-/** `storage_full` with the folder's name, and with how much is needed and free where that is known; other errors as they are. */
+/**
+ * `storage_full` with the folder's name, and with how much is needed and free where that is known. Other errors as they are, and
+ * those that name another disk.
+ */
 export function namingFullDisk(folder: string, error: unknown): unknown {
   const room = roomOf(error);
   if (room === null) return error;
@@ -21,9 +24,9 @@ export async function whileRestoring<T>(dataFolder: string, work: () => Promise<
   }
 }
 
-/** From the colon on, or nothing; `null`: no disk is full. */
+/** From the colon on, or nothing; `null`: no disk is full, or one that has a name. */
 function roomOf(error: unknown): string | null {
   if (isDiskFull(error)) return "";
   if (!(error instanceof SheafError) || error.code !== "storage_full") return null;
-  return / is full[^:]*(: .*)$/u.exec(error.message)?.[1] ?? "";
+  return /^the disk of the data folder is full(.*)$/su.exec(error.message)?.[1] ?? null;
 }

@@ -23,6 +23,7 @@ import {
   readChain,
   readHeader,
 } from "../backup-files.ts";
+import { namingFullDisk } from "../naming-full-disk.ts";
 import { type RemovedBackup, refuseNeeded } from "../remove-backup.ts";
 import { fetchFile, filesBelow, sendFile } from "./transfer.ts";
 
@@ -54,7 +55,8 @@ export class BucketBackups {
 
   /** Of all that have files there, complete or not. */
   async names(): Promise<readonly string[]> {
-    return (await this.#store.listFolders("")).map((name) => name.slice(0, -1));
+    const folders = await this.#naming("", this.#store.listFolders(""));
+    return folders.map((name) => name.slice(0, -1));
   }
 
   /** Throws as `readHeader`. */
@@ -77,7 +79,8 @@ export class BucketBackups {
   }
 
   async isBackup(name: string): Promise<boolean> {
-    return (await this.#store.sizeOf(`${name}/${HEADER}`)) !== null;
+    const object = `${name}/${HEADER}`;
+    return (await this.#naming(object, this.#store.sizeOf(object))) !== null;
   }
 
   /**
@@ -94,7 +97,10 @@ export class BucketBackups {
   async fetchHeaders(name: string, folder: string): Promise<void> {
     for (const { folder: link } of await this.chain(name))
       for (const file of [HEADER, HEADER_SUM])
-        await fetchFile(this.#store, `${link}/${file}`, join(folder, link, file));
+        await this.#naming(
+          `${link}/${file}`,
+          fetchFile(this.#store, `${link}/${file}`, join(folder, link, file)),
+        );
   }
 
   /**
@@ -105,12 +111,12 @@ export class BucketBackups {
     const chain = await this.chain(name);
     makeFolder(folder);
     const totalBytes = chain.reduce((sum, { header }) => sum + header.bytes, 0);
-    createDiskSpace(folder).claimFile(totalBytes).release();
+    requireRoom(folder, totalBytes);
     let bytes = 0;
     for (const { folder: link } of chain) {
       for (const object of await this.#filesOf(link)) {
         throwIfAborted(signal);
-        bytes += await fetchFile(this.#store, object, join(folder, object));
+        bytes += await this.#naming(object, fetchFile(this.#store, object, join(folder, object)));
         onProgress?.({ bytes, totalBytes });
       }
     }
@@ -186,12 +192,13 @@ export class BucketBackups {
 
   #mark(name: string, text: string): Promise<void> {
     const bytes = Buffer.from(text);
-    return this.#store.put(`${name}/${UNFINISHED}`, bytes, createHash("md5").update(bytes).digest());
+    const object = `${name}/${UNFINISHED}`;
+    return this.#naming(object, this.#store.put(object, bytes, createHash("md5").update(bytes).digest()));
   }
 
   /** All objects of a backup. */
   async #filesOf(name: string): Promise<readonly string[]> {
-    const objects = await this.#store.listAll(`${name}/`);
+    const objects = await this.#naming(`${name}/`, this.#store.listAll(`${name}/`));
     for (const object of objects)
       if (!object.split("/").every((part) => FILE_NAME.test(part)))
         throw damaged(this.url + name, `${object} is no file of a backup`);
@@ -201,18 +208,37 @@ export class BucketBackups {
   /** Wherever it is interrupted, `remove` knows what is left, and it needs no other backup. */
   async #clear(name: string): Promise<void> {
     const mark = `${name}/${UNFINISHED}`;
-    const objects = await this.#store.listAll(`${name}/`);
+    const objects = await this.#naming(`${name}/`, this.#store.listAll(`${name}/`));
     if (objects.length === 0) return;
     await this.#mark(name, REMOVED);
-    for (const object of objects) if (object !== mark) await this.#store.remove(object);
-    await this.#store.remove(mark);
+    for (const object of objects) if (object !== mark) await this.#naming(object, this.#store.remove(object));
+    await this.#naming(mark, this.#store.remove(mark));
+  }
+
+  /** What a store says of a request does not name it. */
+  async #naming<T>(object: string, asked: Promise<T>): Promise<T> {
+    try {
+      return await asked;
+    } catch (error) {
+      if (!(error instanceof SheafError) || (error.code !== "unavailable" && error.code !== "internal"))
+        throw error;
+      throw new SheafError(error.code, `${this.url}${object}: ${error.message}`, { cause: error });
+    }
   }
 
   /** `null`: there is none. */
   async #small(object: string): Promise<string | null> {
-    const found = await this.#store.get(object, `0-${MOST_HEADER_BYTES}`);
+    const found = await this.#naming(object, this.#store.get(object, `0-${MOST_HEADER_BYTES}`));
     if (found !== null && found.size > MOST_HEADER_BYTES) throw damaged(this.url + object, "it is too large");
     return found?.bytes.toString("utf8") ?? null;
+  }
+}
+
+function requireRoom(folder: string, bytes: number): void {
+  try {
+    createDiskSpace(folder).claimFile(bytes).release();
+  } catch (error) {
+    throw namingFullDisk(folder, error);
   }
 }
 

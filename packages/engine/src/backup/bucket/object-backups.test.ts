@@ -12,10 +12,12 @@ import { ObjectStore, type ObjectStoreSettings } from "../../storage/objects/obj
 import { ObjectServer } from "../../storage/objects/testing/object-server.ts";
 import { AT, makeCollection, readAll, record, write } from "../../testing/engine-fixtures.ts";
 import { temporaryFolder } from "../../testing/temporary-folder.ts";
-import { SPOOL_PREFIX, type MadeBackup } from "../make-backup.ts";
+import { HEADER, HEADER_SUM, readHeader, writeHeader } from "../backup-files.ts";
+import type { MadeBackup } from "../make-backup.ts";
 import { restoreBackup } from "../restore-backup.ts";
 import { verifyBackup } from "../verify-backup.ts";
 import { BucketBackups } from "./bucket-backups.ts";
+import { SPOOL_PREFIX } from "./spool.ts";
 
 let server: ObjectServer;
 beforeAll(async () => {
@@ -211,6 +213,24 @@ describe("a backup in a bucket", () => {
     await expect(backups.remove("first")).rejects.toThrow("no S3 answer");
     server.fault = () => null;
     expect(await new ObjectStore(bucket).listAll("")).toEqual(objects);
+  });
+
+  it("names what the store refuses, and the folder that has no room for it", async () => {
+    await back("first");
+    server.fault = () => "busy";
+    await expect(backups.header("first")).rejects.toThrow(
+      `${backups.url}first/backup.json: the object store`,
+    );
+    await expect(backups.names()).rejects.toThrow(`${backups.url}: the object store`);
+    server.fault = () => null;
+    const folder = await backups.fetch("first", temporaryFolder());
+    writeHeader(folder, { ...(await readHeader(folder)), bytes: 2 ** 50 });
+    for (const name of [HEADER, HEADER_SUM]) {
+      const bytes = readFileSync(join(folder, name));
+      await new ObjectStore(bucket).put(`first/${name}`, bytes, createHash("md5").update(bytes).digest());
+    }
+    const full = temporaryFolder();
+    await expect(backups.fetch("first", full)).rejects.toThrow(`the disk of ${full} is full: `);
   });
 
   it("holds no files of dropped collections while it is sent", async () => {

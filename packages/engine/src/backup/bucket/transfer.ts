@@ -73,7 +73,15 @@ interface ReceivingFile {
   readonly flags: string | number;
 }
 
-async function receive(
+async function receive(pieces: AsyncIterable<Buffer>, file: ReceivingFile): Promise<FileSum> {
+  try {
+    return await writePieces(pieces, file);
+  } catch (error) {
+    throw namingFullDisk(dirname(file.path), error);
+  }
+}
+
+async function writePieces(
   pieces: AsyncIterable<Buffer>,
   { path, at: from, flags }: ReceivingFile,
 ): Promise<FileSum> {
@@ -94,8 +102,6 @@ async function receive(
       at += piece.length;
     }
     return { bytes: at - from, sha256: hash.digest("hex") };
-  } catch (error) {
-    throw namingFullDisk(dirname(path), error);
   } finally {
     await file.close();
   }

@@ -39,11 +39,12 @@ export const backupVerify: Command = {
   async run(options, [backup = ""]) {
     const { archive } = options;
     const tell = progressLines();
-    const verified = await withBackup(backup, (folder) =>
-      verifyBackup(folder, ({ bytes, totalBytes }) =>
+    const verified = await withBackup(backup, async (folder, naming) => {
+      const found = await verifyBackup(folder, ({ bytes, totalBytes }) =>
         tell(() => `${byteCount(bytes)} of ${byteCount(totalBytes)} read`),
-      ),
-    );
+      );
+      return { ...found, problems: found.problems.map(naming) };
+    });
     const replay = archive === undefined ? undefined : planReplay(resolve(archive), verified.header, null);
     const { voided: _voided, ...leads } = replay ?? { voided: [] };
     const more = replay === undefined ? {} : { archive: leads };
@@ -89,18 +90,23 @@ export const restore: Command = {
     const { dataFolder } = readSettings({ dataFolder: options["data"] });
     const archive = archiveOption(options);
     const tell = progressLines();
-    const { verified, collections, missing, elsewhere, replay } = await withBackup(backup, (folder) =>
-      restoreBackup({
-        archive,
-        backup: folder,
-        dataFolder: resolve(dataFolder),
-        tenant: options["tenant"] ?? null,
-        skipDamaged: options["skip-damaged"] !== undefined,
-        onVerify: ({ bytes, totalBytes }) =>
-          tell(() => `checking: ${byteCount(bytes)} of ${byteCount(totalBytes)}`),
-        onRestore: (done) =>
-          tell(() => `restoring: ${done.collections} of ${several(done.totalCollections, "collection")}`),
-      }),
+    const { verified, collections, missing, elsewhere, replay } = await withBackup(
+      backup,
+      async (folder, naming) => {
+        const restored = await restoreBackup({
+          archive,
+          backup: folder,
+          dataFolder: resolve(dataFolder),
+          tenant: options["tenant"] ?? null,
+          skipDamaged: options["skip-damaged"] !== undefined,
+          onVerify: ({ bytes, totalBytes }) =>
+            tell(() => `checking: ${byteCount(bytes)} of ${byteCount(totalBytes)}`),
+          onRestore: (done) =>
+            tell(() => `restoring: ${done.collections} of ${several(done.totalCollections, "collection")}`),
+        });
+        const [missing, elsewhere] = [restored.missing.map(naming), restored.elsewhere.map(naming)];
+        return { ...restored, missing, elsewhere };
+      },
     );
     const leads = { until: replay?.to, setBack: replay?.setBack };
     if (options["json"] !== undefined)
