@@ -51,7 +51,7 @@ function planned(): number | string {
 function isFound(segment: SegmentName): boolean {
   const found = planned();
   if (typeof found === "number") return segment === segments.at(-1) && found === last.position - 1;
-  return /^nothing was restored: the archive can be followed up to entry \d+ only: /u.test(found);
+  return /^the archive can be followed up to entry \d+ only: /u.test(found);
 }
 
 describe("an archive of which", () => {
@@ -81,6 +81,21 @@ describe("an archive of which", () => {
         writeFileSync(segment.path, bytes);
       }
     }
+  });
+
+  it("something is missing is followed up to there, and says what is behind", () => {
+    const [, , lost, next] = segments as readonly [SegmentName, SegmentName, SegmentName, SegmentName];
+    const target = { position: lost.first - 1 };
+    expect(planReplay(folder, base, target)).toMatchObject({ end: last.position, problem: null });
+    renameSync(lost.path, `${lost.path}.aside`);
+    const problem = `entries ${lost.first} to ${next.first - 1} are missing`;
+    expect(planReplay(folder, base, target)).toMatchObject({ end: target.position, problem });
+    renameSync(`${lost.path}.aside`, lost.path);
+    const name = basename(lost.path).replace(/\d+/u, (digits) =>
+      String(lost.first + 1).padStart(digits.length, "0"),
+    );
+    copyFileSync(lost.path, join(folder, name));
+    expect(planned()).toContain(`segment ${name} begins with an entry of the one before`);
   });
 
   it("files are lost, swapped, or of another archive", async () => {

@@ -29,8 +29,10 @@ export interface Replay {
 export interface PlannedReplay extends Replay {
   /** Of the last entry that is replayed, in ms; `null`: none is. */
   readonly time: number | null;
-  /** Position of the archive's last entry. */
+  /** Position of the last entry that the archive can be followed to. */
   readonly end: number;
+  /** What is wrong behind it; `null`: it is the archive's last one. */
+  readonly problem: string | null;
   /** Bytes of the entries of each collection, by its id. */
   readonly bytes: ReadonlyMap<string, number>;
   /** Where a clock was set back: of a time, stretches that are not replayed and may be meant. */
@@ -76,7 +78,8 @@ export function planReplay(
     );
   const { voided, bytes, clocks } = scan;
   const setBack = clocks.filter(({ from, wanted }) => target === null || (from > to && wanted !== null));
-  return { archive, from: base.from, to, voided, time, end: end.position, bytes, setBack };
+  const { position, problem } = end;
+  return { archive, from: base.from, to, voided, time, end: position, problem, bytes, setBack };
 }
 
 interface Scanned {
@@ -126,5 +129,5 @@ function scanArchive(archive: string, base: BackupArchive, target: ReplayTarget)
 }
 
 function refused(message: string): SheafError {
-  return new SheafError("failed_precondition", `nothing was restored: ${message}`);
+  return new SheafError("failed_precondition", message);
 }

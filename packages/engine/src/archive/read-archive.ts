@@ -54,8 +54,10 @@ export function* readArchive(folder: string, after: number): Generator<ArchiveEn
   if (first !== undefined && first.first > after + 1)
     return { ...end, position: after, problem: gap(after + 1, first.first - 1) };
   for (const [i, segment] of segments.entries()) {
-    if (segment.first !== end.position + 1)
+    if (segment.first > end.position + 1)
       return { ...end, problem: gap(end.position + 1, segment.first - 1) };
+    if (segment.first <= end.position)
+      return { ...end, problem: `segment ${basename(segment.path)} begins with an entry of the one before` };
     end = yield* readSegment(segment, { after, isLast: i === segments.length - 1, before: end });
     if (end.problem !== null) return end;
   }

@@ -13,7 +13,7 @@ import { syncFile } from "../storage/folder/sync-files.ts";
 import { writeDurably } from "../storage/folder/write-durably.ts";
 import { BackedUpCollections, catalogOf } from "./backed-up-collections.ts";
 import { BackupChild } from "./backup-child.ts";
-import { readChain } from "./backup-files.ts";
+import { type BackupHeader, readChain } from "./backup-files.ts";
 import { whileRestoring } from "./naming-full-disk.ts";
 import type { RestoredCollection } from "./restore-steps.ts";
 import { requireRoom, requireTenant, roomForRestore } from "./restored-collections.ts";
@@ -81,8 +81,7 @@ async function restoreWhole(request: RestoreRequest): Promise<RestoredFolder> {
   const { verified, damages } = await verifyChain(chain, request.onVerify);
   const sound = soundCollections(damages, { tenant, skipDamaged: request.skipDamaged === true });
   const { header } = verified;
-  const replay =
-    request.archive === undefined ? null : planReplay(request.archive.folder, header, request.archive.until);
+  const replay = planned(request, header);
   const known = await BackedUpCollections.read(chain);
   const catalogBytes = header.catalog.reduce((sum, { bytes }) => sum + bytes, 0);
   const room = roomForRestore(known, catalogBytes, tenant ?? header.tenant);
@@ -122,6 +121,16 @@ async function restoreWhole(request: RestoreRequest): Promise<RestoredFolder> {
   } finally {
     await child.close();
     lock.release();
+  }
+}
+
+function planned({ archive }: RestoreRequest, header: BackupHeader): PlannedReplay | null {
+  if (archive === undefined) return null;
+  try {
+    return planReplay(archive.folder, header, archive.until);
+  } catch (error) {
+    if (!(error instanceof SheafError) || error.code !== "failed_precondition") throw error;
+    throw new SheafError(error.code, `nothing was restored: ${error.message}`, { cause: error });
   }
 }
 

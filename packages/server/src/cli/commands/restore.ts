@@ -123,7 +123,11 @@ export const restore: Command = {
       console.log(`${dataFolder}: restored ${several(collections, "collection")} ${of}`);
       // A time with a wrong zone would otherwise look like success.
       if (options["until"] !== undefined && replay?.to === replay?.end)
-        console.log("that is the archive's end: it has nothing later");
+        console.log(
+          replay?.problem == null
+            ? "that is the archive's end: it has nothing later"
+            : `the archive can be followed up to there only: ${replay.problem}`,
+        );
       if (options["until"] !== undefined)
         for (const clock of replay?.setBack ?? [])
           console.log(
