@@ -185,6 +185,18 @@ describe("an export", () => {
   });
 });
 
+it("is made by one process at a time", async () => {
+  const target = join(backups, "race");
+  const other = await createLocalEngine({ dataFolder: temporaryFolder() });
+  onTestFinished(() => other.close());
+  const request = { target, base: null, tenant: null, keys: false };
+  const made = await Promise.allSettled([engine.makeBackup(request), other.makeBackup(request)]);
+  expect(made.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+  const refused = made.find((one) => one.status === "rejected");
+  expect(refused?.reason).toMatchObject({ message: "race is being made by another process" });
+  expect((await verifyBackup(target)).problems).toEqual([]);
+});
+
 it("names bytes behind a pack, which no restore reads", async () => {
   const backup = await back("first");
   appendFileSync(join(backup, "packs", "000002"), "x");

@@ -177,9 +177,9 @@ export class BackupMaker {
     const base = request.base === null ? null : await baseOf({ ...request, base: request.base, target });
     const isOfFolder = base !== null && madeBackups(this.#options.folder.path).includes(base.header.id);
     const baseStep = base && { folder: base.folder, isOfFolder, bucket: request.bucket ?? null };
-    await prepareTarget(target, base);
+    const release = await prepareTarget(target, base);
     const { folder, deleteBehind } = this.#options;
-    const release = folder.hold();
+    const releaseFolder = folder.hold();
     const releaseShares = deleteBehind.hold();
     const child = this.#newChild();
     let isCopied = false;
@@ -189,7 +189,7 @@ export class BackupMaker {
       await this.#end(child);
       this.#options.shares.forgetDeadReaders();
       releaseShares();
-      await release();
+      await releaseFolder();
     };
     const kept = async (): Promise<void> => {
       // Sending takes long, and reads the copy alone.
@@ -204,6 +204,7 @@ export class BackupMaker {
       throw namingFullDisk(target, error);
     } finally {
       await free();
+      release();
     }
   }
 
