@@ -163,6 +163,8 @@ describe("an engine host that ends", () => {
     await expect.poll(() => read(suspect), PATIENCE).toBe("collection_unavailable");
     await restarted(engine, host);
     for (const ref of neighbours) expect(await read(ref)).toBe("collection_unavailable");
+    const gone = { ...suspect, id: suspect.id.replace(/....$/u, "0000") };
+    expect(await read(gone)).toBe("not_found");
     const writing = write(engine, neighbours[1]!, "add", record("b"));
     expect(await codeOf(writing)).toBe("collection_unavailable");
     if (sharedName(bystander.id) !== shared) expect(await read(bystander)).toBe("ok");

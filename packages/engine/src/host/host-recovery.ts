@@ -4,7 +4,7 @@
  * `run`, so that it is known what was in flight (decision 9).
  */
 import type { ChildDeath } from "@sheaf/process";
-import type { CancelSignal, CollectionRef } from "@sheaf/protocol";
+import { type CancelSignal, type CollectionRef, SheafError } from "@sheaf/protocol";
 import type { QuarantinedStore } from "../collection/collection-opener.ts";
 import { type EngineLog, describeError } from "../engine-log.ts";
 import { DataFolder } from "../storage/folder/data-folder.ts";
@@ -26,6 +26,8 @@ export interface RecoveringHost {
   dirtyCollections(): Promise<readonly string[]>;
   /** Opens the collection, which makes the missing checkpoint. */
   revive(id: string): Promise<void>;
+  /** Throws 404 where the catalog does not know it. */
+  find(ref: CollectionRef): Promise<unknown>;
 }
 
 export interface HostRecoveryOptions {
@@ -83,7 +85,8 @@ export class HostRecovery {
   run<T>(ref: CollectionRef, signal: CancelSignal | undefined, call: () => Promise<T>): Promise<T> {
     const refusal = this.#attribution.refusal(ref.tenant);
     if (refusal !== null) return Promise.reject(refusal);
-    return this.#run({ collection: ref.id, tenant: ref.tenant, since: performance.now() }, signal, call);
+    const { id: collection, tenant } = ref;
+    return this.#run({ collection, tenant, since: performance.now() }, signal, call, ref);
   }
 
   /** The host begins, or ends, to read a store that no call is on. */
@@ -139,10 +142,27 @@ export class HostRecovery {
   }
 
   /** Without a turn of its own where nothing is held: searches that take half a millisecond come through here. */
-  #run<T>(call: CallInFlight, signal: CancelSignal | undefined, work: () => Promise<T>): Promise<T> {
+  #run<T>(
+    call: CallInFlight,
+    signal: CancelSignal | undefined,
+    work: () => Promise<T>,
+    ref?: CollectionRef,
+  ): Promise<T> {
     const admission = this.#quarantine.admission(call.collection);
     if (admission === null) return this.#calls.track(call, signal, work);
-    return admission.then(() => this.#calls.track(call, signal, work));
+    const admitted =
+      ref === undefined ? admission : admission.catch((refusal: unknown) => this.#refuse(ref, refusal));
+    return admitted.then(() => this.#calls.track(call, signal, work));
+  }
+
+  /** A collection that is gone is 404, whatever is wrong with the file that it had a share of. */
+  async #refuse(ref: CollectionRef, refusal: unknown): Promise<never> {
+    try {
+      await this.#host.find(ref);
+    } catch (error) {
+      if (error instanceof SheafError && error.status === 404) throw error;
+    }
+    throw refusal;
   }
 
   async #revive(id: string): Promise<void> {

@@ -186,6 +186,7 @@ export class HostedEngine extends EngineProxy {
       setQuarantined: (collections) => this.#own("setQuarantined", [collections]),
       dirtyCollections: () => this.#own("dirtyCollections", []),
       revive: (id) => this.#own("revive", [id]),
+      find: (ref) => this.getCollection(ref),
     };
   }
 
