@@ -22,6 +22,7 @@ import {
   type Tenant,
   type UpdateCollection,
   type WriteRequest,
+  partitionsOf,
   throwIfAborted,
 } from "@sheaf/protocol";
 import { NO_ARCHIVE } from "./archive/archive.ts";
@@ -32,7 +33,7 @@ import { makeReadToken, tokenScope } from "./collection/read-token.ts";
 import { collectionStatistics, collectionUsage } from "./collection/collection-statistics.ts";
 import { CollectionCalls } from "./collection/collection-calls.ts";
 import { CollectionForker } from "./collection/collection-forker.ts";
-import { requireUndivided } from "./collection/partitions/require-undivided.ts";
+import { createLog, requireUndivided } from "./collection/partitions/divided-logs.ts";
 import { DeleteBehind } from "./collection/removal/delete-behind.ts";
 import { discardCollections } from "./collection/removal/discard-collections.ts";
 import {
@@ -181,7 +182,9 @@ export class LocalEngine implements Engine {
   async createCollection(request: CreateCollection, options?: EngineOptions): Promise<Collection> {
     throwIfAborted(options?.signal);
     requireUndivided(request.schema, this.#parts.logs !== null);
-    return this.#catalog.createCollection(request);
+    const made = await this.#catalog.createCollection(request);
+    if (partitionsOf(made.schema) > 1) await createLog(made, this.#parts);
+    return made;
   }
 
   async getCollection(ref: CollectionRef): Promise<Collection> {

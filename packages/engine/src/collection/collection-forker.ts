@@ -16,7 +16,7 @@ import type { Catalog } from "../catalog/catalog.ts";
 import { type DataFolder, collectionName } from "../storage/folder/data-folder.ts";
 import type { CollectionOpener, StorePlace } from "./collection-opener.ts";
 import type { CollectionLogs } from "./logged/collection-logs.ts";
-import { lineageOf } from "./lineage.ts";
+import { type Lineage, lineageOf } from "./lineage.ts";
 import type { CollectionPool } from "./collection-pool.ts";
 import { forkIndexFiles } from "./fork-index-files.ts";
 import { copyPurgeMark } from "./removal/purge-mark.ts";
@@ -109,14 +109,15 @@ export class CollectionForker {
     const release = shares.reserve(id);
     try {
       if (logs !== null) await pool.use(ref.id, signal, async (open) => open.refresh());
-      await this.#takeFiles(ref, { id, epoch }, signal);
+      await this.#takeFiles(ref, { id, epoch, schema: source.schema }, signal);
       const shared = await this.#copyStore(source.id, id, signal);
       const head = await this.#head({ id, shared });
       if (logs === null) requireCaughtUp(head, source, collectionName(source.id));
       await this.#archive({ id, shared });
       const { sequence, dimension } = head;
       // It may have more than the copied view, which reads the rest when it is opened.
-      await logs?.fork(source.id, { id, epoch, tenant: ref.tenant });
+      const lineage = lineageOf({ id, epoch, schema: source.schema });
+      await logs?.fork(source.id, { id, epoch: lineage, tenant: ref.tenant });
       throwIfAborted(signal);
       return await catalog.createFork(ref, { id, epoch, name, shared, dimension, logPosition: sequence });
     } catch (error) {
@@ -132,17 +133,13 @@ export class CollectionForker {
   }
 
   /** What goes wrong with them is no failure of the fork. */
-  async #takeFiles(
-    ref: CollectionRef,
-    fork: { readonly id: string; readonly epoch: string },
-    signal: CancelSignal | undefined,
-  ): Promise<void> {
+  async #takeFiles(ref: CollectionRef, fork: Lineage, signal: CancelSignal | undefined): Promise<void> {
     const { catalog, opener, folder, onProblem } = this.#options;
     const [from, to] = [opener.filesOf(ref.id), opener.filesOf(fork.id)];
     if (from === null || to === null) return;
     const lineages = {
-      lineage: lineageOf({ id: ref.id, epoch: await catalog.epoch(ref) }),
-      forkLineage: fork.epoch,
+      lineage: lineageOf({ ...fork, id: ref.id, epoch: await catalog.epoch(ref) }),
+      forkLineage: lineageOf(fork),
     };
     try {
       if (await forkIndexFiles({ from, to, ...lineages }, signal)) return;

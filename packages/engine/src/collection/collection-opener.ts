@@ -391,7 +391,7 @@ export class CollectionOpener {
 
 /** A partition has a place of its own, and the history of its collection. */
 function placeOf(known: CollectionEntry, id: string): CollectionEntry {
-  return known.id === id ? known : { ...known, id, epoch: lineageOf(known) };
+  return known.id === id ? known : { ...known, id, epoch: known.epoch || known.id };
 }
 
 /** A write and its mark in the catalog are two commits: a process may die with the first done and the second not. */

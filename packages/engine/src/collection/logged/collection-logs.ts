@@ -93,6 +93,11 @@ export class CollectionLogs {
     }
   }
 
+  /** Empty; nothing is done where it is there. */
+  async create({ id, epoch, tenant }: LogName): Promise<void> {
+    await this.#log.create(id, { epoch, state: new Uint8Array(0), owner: tenant });
+  }
+
   /** 404 where there is no such log, 422 where the tenant may not keep so much more. */
   async fork(source: string, { id, epoch, tenant }: LogName): Promise<void> {
     const quota = { owner: tenant, most: this.#options.most };

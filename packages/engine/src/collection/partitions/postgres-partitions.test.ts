@@ -12,6 +12,8 @@ import { engineTransactionsSuite } from "../../engine-transactions.suite.ts";
 import type { Engine } from "../../engine.ts";
 import type { EngineDatabase } from "../../local-engine-options.ts";
 import { DataFolder } from "../../storage/folder/data-folder.ts";
+import { PostgresCommitLog } from "../../storage/postgres/postgres-commit-log.ts";
+import { PostgresDatabase } from "../../storage/postgres/postgres-database.ts";
 import { PostgresServer } from "../../storage/postgres/testing/postgres-server.ts";
 import { dividing } from "../../testing/dividing.ts";
 import {
@@ -123,6 +125,14 @@ describe("collections in partitions", () => {
       status: 400,
       message: expect.stringContaining("schema.partitions: "),
     });
+  });
+
+  it("have a log from the beginning, so that no program of before makes it as of a whole collection", async () => {
+    const database = server.settings();
+    const ref = await makeCollection(await open(database));
+    const log = new PostgresCommitLog(new PostgresDatabase(database));
+    onTestFinished(() => log.close());
+    expect(await log.heads([ref.id])).toEqual([expect.objectContaining({ sequence: 0 })]);
   });
 
   it("show other servers no half of a batch, whoever writes", async () => {

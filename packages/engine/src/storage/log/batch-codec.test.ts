@@ -105,6 +105,14 @@ it("gives each partition what is of it, and all of them the head", () => {
   }
 });
 
+it("refuses a batch of a program that does not divide collections", () => {
+  const change = { head: HEAD, puts: [storedRecord(0)], removes: [] };
+  for (const partition of [0, 1])
+    expect(() => back(there(change), partition)).toThrow(
+      expect.objectContaining({ code: "collection_unavailable" }),
+    );
+});
+
 it("tells a partition of a batch that changes nothing in it", () => {
   const change = { head: HEAD, puts: [storedRecord(0, { id: "a" })], removes: [] };
   const other = partitionOf("a", 2) === 0 ? 1 : 0;

@@ -3,7 +3,7 @@
  * that none takes long to make or to read, each a value in the common frame.
  */
 import { SheafError } from "@sheaf/protocol";
-import type { DataOrigin } from "../corrupt-data-error.ts";
+import { CorruptDataError, type DataOrigin } from "../corrupt-data-error.ts";
 import type { RemovedRecord, StoreChange } from "../record-store.ts";
 import type { StoredRecord } from "../stored-record.ts";
 import { recordBytes } from "../values/record-bytes.ts";
@@ -125,9 +125,11 @@ export function* decodeBatch(
   const [puts, removes]: [StoredRecord[], RemovedRecord[]] = [[], []];
   let head = { sequence: 0, nextOffset: 0, dimension: null as number | null };
   const partitions = new Set<number>();
+  let hasHead = false;
   for (const { partition, body } of parts) {
     if (wanted !== undefined && partition !== wanted && partition !== EVERY_PARTITION) continue;
-    if (partition !== EVERY_PARTITION) partitions.add(partition);
+    if (partition === EVERY_PARTITION) hasHead = true;
+    else partitions.add(partition);
     const reader = new ValueReader(body, VALUE_KIND.batch, origin);
     head = { sequence: reader.u64(), nextOffset: reader.u64(), dimension: reader.u32() || null };
     const [removed, put] = [reader.u32(), reader.u32()];
@@ -140,6 +142,7 @@ export function* decodeBatch(
     }
     reader.end();
   }
+  if (wanted !== undefined && !hasHead) throw new CorruptDataError(origin, 0, "the batch is not divided");
   if (partitions.size > 1) {
     puts.sort((a, b) => a.sequence - b.sequence);
     removes.sort((a, b) => a.sequence - b.sequence);
