@@ -154,10 +154,10 @@ export class OpenCollection {
     return this.#indexed?.readable ?? this.#store.head.sequence;
   }
 
-  /** Has the index see what other servers have written until now; `undefined`: there are none. */
-  refresh(): Promise<void> | undefined {
+  /** Has the index see what other servers have written until now, or to this sequence number; `undefined`: there are none. */
+  refresh(until?: number): Promise<void> | undefined {
     const isIndexed = (sequence: number): boolean => this.readable >= sequence || this.broken;
-    return this.#options.logged && catchUp(this.#options.logged, this.#indexChanges, isIndexed);
+    return this.#options.logged && catchUp(this.#options.logged, this.#indexChanges, isIndexed, until);
   }
 
   /** Makes what other servers can take of it: a checkpoint where its log needs one, and files of all that is worth one. */

@@ -35,24 +35,39 @@ const FEW_ROWS = 64;
  * The live rows that ids leave over. Positions of ids are those of the newest snapshot: `ids` have to be asked for
  * before anything is waited for, and those of a `where` count only then, for the filter tests them as well.
  */
-export function candidateRows(
+export function candidateRows(index: CollectionIndex, selector: Selector, view: RecordView): RowSet {
+  return rowsOfCandidates(candidatePositions(index, selector, view), view);
+}
+
+/** As `candidateRows`, while it is not known whether they are needed: a set takes a bit for each row of the index. `null`: all. */
+export function candidatePositions(
   index: CollectionIndex,
   { ids, where }: Selector,
   { snapshot }: RecordView,
-): RowSet {
+): Int32Array | null {
   const { live } = snapshot;
   const isNewest = index.snapshot() === snapshot;
   assert(ids === null || isNewest, "ids are looked up before the read waits");
   const fromWhere = where === null || !isNewest ? null : requiredIds(where);
-  const lists = [ids, fromWhere].filter((list) => list !== null);
-  return lists.reduce((rows, list) => {
-    const kept = new RowSet(live.bases);
-    for (const id of list) {
-      const position = index.position(id);
-      if (position !== null && rows.has(position)) kept.add(position);
-    }
-    return kept;
-  }, live);
+  const listed = ids ?? fromWhere;
+  if (listed === null) return null;
+  const wanted = ids === null || fromWhere === null ? null : new Set(fromWhere);
+  const positions: number[] = [];
+  for (const id of listed) {
+    const position = wanted?.has(id) === false ? null : index.position(id);
+    if (position !== null && live.has(position)) positions.push(position);
+  }
+  return Int32Array.from(positions);
+}
+
+export function rowsOfCandidates(
+  positions: Int32Array | null,
+  { snapshot: { live } }: Pick<RecordView, "snapshot">,
+): RowSet {
+  if (positions === null) return live;
+  const rows = new RowSet(live.bases);
+  for (const position of positions) rows.add(position);
+  return rows;
 }
 
 /** Without a filter the candidates themselves. Not to be changed: the next search may get the same. */

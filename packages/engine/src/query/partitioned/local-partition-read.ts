@@ -1,7 +1,7 @@
 /** A read of a partition in this process: the stages of `search.ts` up to the ranking, on one snapshot. */
 import assert from "node:assert/strict";
 import {
-  type CancelSignal,
+  Cancellation,
   LIMITS,
   type Metadata,
   type MetadataScalar,
@@ -18,7 +18,7 @@ import { PageTraces, TraceBudget } from "../explain/traces.ts";
 import { type NamedRecord, countBefore, searchedRows } from "../explain/why-not.ts";
 import { DEFAULT_ROOM, talliedRows, withRoom } from "../facet/facets.ts";
 import type { TallyPart, ValueTally } from "../facet/value-tally.ts";
-import { candidateRows } from "../filter/filter.ts";
+import { candidatePositions, rowsOfCandidates } from "../filter/filter.ts";
 import { groupRecords } from "../group/group.ts";
 import { insertionOrder } from "../insertion-order.ts";
 import { sortedPage } from "../metadata-sort.ts";
@@ -49,15 +49,17 @@ import type {
   Tallied,
 } from "./partition.ts";
 
-/** States that are kept until a read is told which one counts: far more than others write within a round trip. */
+/** States that are kept until a read is told which one counts. Where others write more within a round trip, it begins again. */
 const MOST_STATES = 64;
+/** As long as a use waits for its collection. */
+const SETTLE_MS = 10_000;
 const ROWS_PER_BREATH = 1_024;
 
 interface State {
   readonly sequence: number;
   readonly view: RecordView;
-  /** By selection: what ids leave over. */
-  readonly candidates: readonly RowSet[];
+  /** By selection: what ids leave over; `null`: all. */
+  readonly candidates: readonly (Int32Array | null)[];
   /** By list: the records that its search is to be explained for. */
   readonly named: readonly (readonly NamedRecord[])[];
 }
@@ -105,7 +107,7 @@ export class LocalPartitionRead implements PartitionRead {
     else {
       const view = new RecordView(snapshot, context.reader, ticket, context.documents);
       // Places of ids are those of the newest snapshot, which this is now.
-      const candidates = selections.map((selection) => candidateRows(context.index, selection, view));
+      const candidates = selections.map((selection) => candidatePositions(context.index, selection, view));
       const named = question.lists.map(
         ({ search }) => (search && namedRecords(search, context.index, snapshot)) ?? [],
       );
@@ -115,15 +117,11 @@ export class LocalPartitionRead implements PartitionRead {
     this.#onNoted();
   }
 
-  async settle(sequence: number): Promise<PartitionSize> {
-    const { hold } = this.#options;
+  async settle(sequence: number): Promise<PartitionSize | null> {
     // Another partition began later. What it has seen is in the log by now.
-    if (this.#newest < sequence) await Promise.all([hold.use(() => hold.refresh()), this.#comeTo(sequence)]);
+    if (this.#newest < sequence) await this.#comeTo(sequence);
     const state = this.#moving.find((each) => each.sequence === sequence);
-    if (state === undefined) {
-      const words = "too many others write the collection; try again";
-      throw new SheafError("unavailable", words, { retryAfterSeconds: 1 });
-    }
+    if (state === undefined) return null;
     this.#settled = state;
     this.#moving = [];
     this.#options.onSettled();
@@ -135,8 +133,25 @@ export class LocalPartitionRead implements PartitionRead {
     return this.#moving.at(-1)!.sequence;
   }
 
+  /** 503 where the index does not get there: it is broken, or that takes long. */
   async #comeTo(sequence: number): Promise<void> {
-    while (this.#newest < sequence) await this.#noted(this.#options.pace.signal);
+    const { hold, pace } = this.#options;
+    const refreshed = hold
+      .use(() => hold.refresh(sequence))
+      .then(() => {
+        if (this.#newest < sequence) throw isBehind();
+      });
+    const late = new Cancellation();
+    const timer = setTimeout(() => late.abort(isBehind()), SETTLE_MS).unref();
+    try {
+      await abortable(abortable(Promise.race([refreshed, this.#noted(sequence)]), late), pace.signal);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #noted(sequence: number): Promise<void> {
+    while (this.#newest < sequence) await new Promise<void>((resolve) => (this.#onNoted = resolve));
   }
 
   survey(list: number): Promise<ListSurvey> {
@@ -314,7 +329,11 @@ export class LocalPartitionRead implements PartitionRead {
     const reading = { view, pace };
     let selected = this.#selected.get(selection);
     if (selected === undefined) {
-      selected = selectedAmong(candidates[selection]!, selections[selection]!, reading);
+      selected = selectedAmong(
+        rowsOfCandidates(candidates[selection]!, view),
+        selections[selection]!,
+        reading,
+      );
       this.#selected.set(selection, selected);
     }
     const rows = await context.times.measure("filter", () => selected);
@@ -341,10 +360,11 @@ export class LocalPartitionRead implements PartitionRead {
       throw error instanceof StaleSnapshot ? overtaken(ticket.endedBy) : error;
     }
   }
+}
 
-  #noted(signal: CancelSignal | undefined): Promise<void> {
-    return abortable(new Promise((resolve) => (this.#onNoted = resolve)), signal);
-  }
+function isBehind(): SheafError {
+  const words = "a partition of the collection is behind the others; try again";
+  return new SheafError("unavailable", words, { retryAfterSeconds: 1 });
 }
 
 async function talliedValues(tally: ValueTally, pace: Pace): Promise<Tallied> {

@@ -9,15 +9,20 @@ import type { BegunRead, Partition, PartitionQuestion } from "./partition.ts";
 
 /** What keeps the partition as it is while it is read. */
 export interface PartitionHold {
-  /** Until the index has what others had written when this was called. */
-  refresh(): Promise<void>;
+  /** Until the index has come to this state, or cannot come to it. */
+  refresh(state: number): Promise<void>;
   /** Runs a part of the read, before whose end the index is not closed. */
   use<T>(work: () => Promise<T>): Promise<T>;
   /** The read is over. */
   release(): void;
 }
 
-const UNHELD: PartitionHold = { refresh: async () => {}, use: (work) => work(), release: () => {} };
+/** It comes to its states by what it is told. */
+const UNHELD: PartitionHold = {
+  refresh: () => new Promise(() => {}),
+  use: (work) => work(),
+  release: () => {},
+};
 
 export class LocalPartition implements Partition {
   readonly #context: (times: StageTimes) => QueryContext;

@@ -49,8 +49,11 @@ export interface ListQuestion {
 
 /** Lists are called by their places in the question. */
 export interface PartitionRead {
-  /** At a state that is the first one or a later one: waits until the partition has come to it. */
-  settle(state: number): Promise<PartitionSize>;
+  /**
+   * At a state that is the first one or a later one: waits until the partition has come to it. `null`: it has gone through so
+   * many since that it does not have this one any more.
+   */
+  settle(state: number): Promise<PartitionSize | null>;
   survey(list: number): Promise<ListSurvey>;
   /** @param counted By leaf, of the whole collection. */
   nearest(list: number, counted: readonly (TermStatistics | null)[]): Promise<readonly LeafRows[]>;

@@ -1,14 +1,19 @@
 /** What holds of reads of several partitions while others write, and where a partition is missing. */
 import assert from "node:assert/strict";
 import { Cancellation, SheafError } from "@sheaf/protocol";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { executeNext } from "../execute.ts";
 import { PartitionedCollection } from "../testing/partitioned-collection.ts";
 import { recordsOf } from "../testing/records-of.ts";
 import { SEARCH, knn } from "../testing/searches.ts";
 import type { RecordContent } from "../testing/test-collection.ts";
-import type { Partition } from "./partition.ts";
-import { countOfPartitions, getOfPartitions, searchOfPartitions } from "./read-partitions.ts";
+import type { Partition, PartitionRead } from "./partition.ts";
+import {
+  type PartitionedContext,
+  countOfPartitions,
+  getOfPartitions,
+  searchOfPartitions,
+} from "./read-partitions.ts";
 
 const PLAN = { space: "l2", embeddingFunction: null, sparse: [] } as const;
 const PARTITIONS = 3;
@@ -67,6 +72,58 @@ describe("a read of partitions", () => {
     const documents = new Set(records.map(({ document }) => document));
     expect(documents.size).toBe(1);
     expect(records).toHaveLength(30);
+  });
+
+  /** Whose first partition goes through so many more states after it is begun, each time before it is told which one counts. */
+  function overtaken(collection: PartitionedCollection, times: number): PartitionedContext {
+    const { context } = collection;
+    const [first, ...others] = context.partitions;
+    let left = times;
+    const begin: Partition["begin"] = async (question, signal) => {
+      const { state, read } = await first!.begin(question, signal);
+      const settle: PartitionRead["settle"] = (wanted) => {
+        if (left-- > 0) for (let i = 0; i < 100; i++) collection.put(`r${i % 30}`, contentOf("second", i));
+        return read.settle(wanted);
+      };
+      return { state, read: { ...read, settle } };
+    };
+    return { ...context, partitions: [{ begin }, ...others] };
+  }
+
+  it("begins again where others have written more meanwhile than a partition keeps", async () => {
+    const collection = filled(30);
+    const [records = []] = await recordsOf(getOfPartitions(overtaken(collection, 2), ALL));
+    expect(records.map(({ document }) => document)).toStrictEqual(Array(30).fill("second"));
+    expect(openReadsOf(collection)).toBe(0);
+  });
+
+  it("is 503 where that happens again and again, and leaves nothing open", async () => {
+    const collection = filled(30);
+    const reading = recordsOf(getOfPartitions(overtaken(collection, Infinity), ALL));
+    await expect(reading).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("others write") as string,
+    });
+    expect(openReadsOf(collection)).toBe(0);
+  });
+
+  it("ends where a partition does not come to the state of the others", async () => {
+    const collection = filled(10);
+    // As of an index that is broken: it has gone through what there is, and tells of no state.
+    const hold = { refresh: async () => {}, use: <T>(work: () => Promise<T>) => work(), release: () => {} };
+    const question = { selections: [], lists: [] };
+    const { state, read } = await collection.partitions[0]!.begin(question, undefined, { hold });
+    await expect(read.settle(state + 1)).rejects.toMatchObject({ code: "unavailable" });
+    read.close();
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const { read: waiting } = await collection.partitions[0]!.begin(question);
+    await Promise.all([
+      expect(waiting.settle(state + 1)).rejects.toMatchObject({ code: "unavailable" }),
+      vi.advanceTimersByTimeAsync(10_000),
+    ]);
+    waiting.close();
+    expect(openReadsOf(collection)).toBe(0);
   });
 
   it("goes on with the records that it began with, over several batches", async () => {

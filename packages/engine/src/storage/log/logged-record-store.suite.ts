@@ -101,6 +101,16 @@ export function loggedStoreSuite({ name, openLog }: LoggedStoreSuite): void {
       expect(one.head).toEqual(two.head);
     });
 
+    it("come to a state that they are told, and no further", async () => {
+      const log = openLog();
+      const [one, two] = [await open(log), await open(log)];
+      for (const id of ["a", "b", "c"]) await addOne(one, id);
+      await two.refresh(2);
+      expect(idsIn(two)).toEqual(["a", "b"]);
+      await two.refresh();
+      expect(idsIn(two)).toEqual(["a", "b", "c"]);
+    });
+
     it("plan again on what others have written, and lose and double nothing", async () => {
       const log = openLog();
       const stores = [await open(log), await open(log), await open(log)];

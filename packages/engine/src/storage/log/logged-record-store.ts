@@ -155,8 +155,8 @@ export class LoggedRecordStore extends ForwardingStore {
     this.#follower = follower;
   }
 
-  /** Until it has all that was in the log when this was called. */
-  async refresh(): Promise<void> {
+  /** Until it has all that was in the log when this was called, or has come to the sequence number `until`. */
+  async refresh(until = Infinity): Promise<void> {
     const { id, heads } = this.#options;
     const before = this.#position;
     const head = await heads.head(id);
@@ -166,8 +166,8 @@ export class LoggedRecordStore extends ForwardingStore {
     if (isSameHead(head, this.#position) && !this.#isVoid) return;
     await this.#alone(async () => {
       // Appends from here have come to it, or beyond, meanwhile.
-      if (this.#position !== before && this.#position.sequence >= head.sequence) return;
-      await this.#pull();
+      const isThere = this.#position !== before && this.#position.sequence >= Math.min(head.sequence, until);
+      if (!isThere) await this.#pull(undefined, until);
     });
   }
 
@@ -235,7 +235,7 @@ export class LoggedRecordStore extends ForwardingStore {
    * Stores what the log has beyond the view, up to the own batch if that is there; whether it is. Its writer stores it, and has
    * the index follow it before what comes after it.
    */
-  async #pull(own?: LogBatch): Promise<boolean> {
+  async #pull(own?: LogBatch, until = Infinity): Promise<boolean> {
     const { id, log, partition } = this.#options;
     const found = await log.read(id, this.#position, partition);
     if (found === "trimmed") throw this.#void();
@@ -246,6 +246,7 @@ export class LoggedRecordStore extends ForwardingStore {
         if (batch.id === own?.id) return await this.#isDurable(own, batch);
         grouped.push(...(await this.#absorb(batch, from)));
         from = batch.sequence;
+        if (from >= until) break;
         bytes += bytesOf([batch]);
         if (grouped.length < GROUPED && bytes < GROUPED_BYTES) continue;
         await Promise.all(grouped.splice(0));
