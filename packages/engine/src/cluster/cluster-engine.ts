@@ -159,7 +159,7 @@ export class ClusterEngine extends EngineProxy {
         // What was fetched before it was dropped is not handed out.
         await this.getCollection(ref);
       } catch (error) {
-        divided.open.close(cursor);
+        if (error instanceof SheafError && error.code === "not_found") divided.open.close(cursor);
         throw error;
       }
       return divided.open.next(ref.id, cursor, options.signal);
@@ -261,8 +261,10 @@ export class ClusterEngine extends EngineProxy {
   ): Promise<AskedRead> {
     const links = leastBusyFirst(this.#nodes.ranked(partitionName(ref.id, partition)), this.#readReplicas);
     const args = [ref, partition, question];
-    const call = { method: "beginPartition", args, options: { signal }, repeat: "again" } as const;
-    const { value, link } = await callPeers(links, call, this.#rules("beginPartition"));
+    const call = { method: "beginPartition", args, options: { signal }, repeat: "hedged" } as const;
+    // One that has to open the partition first says so after a while; the others may have it.
+    const rules = { ...this.#rules("beginPartition"), isOfPeer: isUnavailable };
+    const { value, link } = await callPeers(links, call, rules);
     const { state, cursor } = value as BegunPartition;
     const options = { signal, goesOn: true };
     return {
@@ -324,6 +326,10 @@ async function closeReadOf(link: PeerLink, value: unknown): Promise<void> {
   // A node that cannot be reached ends reads by itself.
   if (typeof cursor === "number")
     await link.call("closeRead", [cursor], { goesOn: true }).catch(() => undefined);
+}
+
+function isUnavailable(error: unknown): boolean {
+  return isOfPeer(error) || !isOther(error);
 }
 
 function isOther(error: unknown): boolean {

@@ -50,7 +50,7 @@ export const NODE_METHODS = {
   count: "hedged",
   facets: "hedged",
   indexingStatus: "hedged",
-  beginPartition: "again",
+  beginPartition: "hedged",
   deleteSelected: "once",
   askPartition: "pinned",
   nextBatch: "pinned",

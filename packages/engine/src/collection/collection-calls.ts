@@ -5,6 +5,7 @@ import {
   Cancellation,
   type CollectionRef,
   type JsonObject,
+  SheafError,
   type UpdateCollection,
   type WriteRequest,
   partitionsOf,
@@ -134,7 +135,7 @@ export class CollectionCalls {
     if (partition >= partitionsOf(schema))
       throw new RangeError(`the collection has no partition ${partition}`);
     return this.meter.measure(options, async (times) => {
-      const beginning = { question, signal: undefined, times };
+      const beginning = { question, signal: options?.signal, times };
       const { state, read } = await this.#beginPartition(ref, partition, beginning);
       return { state, cursor: this.open.openPartition(ref, read, options?.signal) };
     });
@@ -165,8 +166,13 @@ export class CollectionCalls {
       const ending = new Cancellation();
       closing.addEventListener("abort", () => ending.abort(closing.reason), { once: true });
       signal?.addEventListener("abort", () => ending.abort(signal.reason), { once: true });
-      const refresh = async (): Promise<void> => collection.refresh();
-      return collection.partition.begin(question, ending, { times, hold: { ...hold, refresh } });
+      const refresh = async (until: number): Promise<void> => collection.refresh(until);
+      const release = (): void => {
+        // What was asked of it may be under way.
+        ending.abort(new SheafError("cancelled", "the read was closed"));
+        hold.release();
+      };
+      return collection.partition.begin(question, ending, { times, hold: { ...hold, refresh, release } });
     });
   }
 
