@@ -9,7 +9,7 @@ import type { UnsealedMemory } from "../storage/files/unsealed-memory.ts";
 import type { EngineLog } from "../engine-log.ts";
 import type { OpenCollection } from "./open-collection.ts";
 import type { OpenLimits } from "./open-limit.ts";
-import { collectionOf } from "../storage/folder/partition-name.ts";
+import { namesOf } from "../storage/folder/partition-name.ts";
 import { OpeningProgress } from "./opening/opening-progress.ts";
 
 export interface CollectionPoolOptions extends OpenLimits {
@@ -174,13 +174,15 @@ export class CollectionPool {
 
   /** Ends all uses of a collection that no longer exists and closes it; then its files may go. */
   async drop(id: string): Promise<void> {
-    for (const [name, slot] of this.#slots) {
-      if (collectionOf(name) !== id) continue;
+    const names = namesOf(id);
+    for (const name of names) {
+      const slot = this.#slots.get(name);
+      if (slot === undefined) continue;
       slot.dropped.abort(unknownCollection(id));
       for (const user of slot.users) user.abort(unknownCollection(id));
       this.#close(name, slot);
     }
-    for (const [name, closing] of this.#closing) if (collectionOf(name) === id) await closing;
+    for (const name of names) await this.#closing.get(name);
   }
 
   /** Nobody uses the collection now, and nothing of it is under way. */

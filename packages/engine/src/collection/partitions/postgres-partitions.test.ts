@@ -203,6 +203,18 @@ describe("collections in partitions", () => {
     expect((await again.statistics()).openCollections).toBe(0);
   });
 
+  it("are not known as damaged any more once they are dropped", async () => {
+    const [database, dataFolder] = [server.settings(), temporaryFolder()];
+    const engine = await createLocalEngine({ dataFolder, database });
+    const { id } = await makeCollection(dividing(engine, 3), "damaged");
+    await engine.close();
+    const again = await createLocalEngine({ dataFolder, database, damaged: [`${id}.p2`] });
+    onTestFinished(() => again.close());
+    expect((await again.statistics()).damagedCollections).toBe(1);
+    await again.deleteCollection({ ...AT, name: "damaged" });
+    expect((await again.statistics()).damagedCollections).toBe(0);
+  });
+
   it("delete what a filter finds, and no more than asked for, beside writers elsewhere", async () => {
     const { engines, gateway } = await openCluster(2);
     const ref = await makeCollection(engines[0]!);

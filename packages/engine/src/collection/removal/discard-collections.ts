@@ -1,4 +1,5 @@
 /** Closes dropped collections and removes their files; what they leave in shared environments goes behind. */
+import { namesOf } from "../../storage/folder/partition-name.ts";
 import type { DataFolder } from "../../storage/folder/data-folder.ts";
 import type { CollectionLogs } from "../logged/collection-logs.ts";
 import type { CollectionOpener } from "../collection-opener.ts";
@@ -24,7 +25,7 @@ export async function discardCollections(
   for (const id of ids) {
     try {
       await pool.drop(id);
-      opener.damaged.remove(id);
+      for (const name of namesOf(id)) opener.damaged.remove(name);
       await budgets.remove(id);
       await folder.dropCollection(id);
       await logs?.drop(id);

@@ -10,7 +10,7 @@
  *     collections/<first 2 hex>/<uuid>/    one LMDB environment per written collection, and beside it
  *         index/                           files of its index, where these are kept
  *         purged.json                      when what was deleted was last removed for good
- *     collections/<2 hex>/<uuid>.p<n>/     the same of one partition alone, of a collection that a database has
+ *     collections/<2 hex>/<uuid>.p/<n>/    the same of one partition alone, of a collection that a database has
  *     shared/<2 hex>/                      LMDB environments that small collections share
  *     trash/                               dropped collections on their way out
  *
@@ -23,11 +23,11 @@ import { rm } from "node:fs/promises";
 import { randomUUID } from "node:crypto";
 import { dirname, join } from "node:path";
 import { isDiskFull } from "./disk-space.ts";
-import { collectionOf } from "./partition-name.ts";
+import { collectionOf, partitionIn, partitionName } from "./partition-name.ts";
 import { isSharedName } from "./shared-names.ts";
 
 const PREFIX = /^[0-9a-f]{2}$/;
-const COLLECTION = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(\.p\d{1,2})?$/;
+const COLLECTION = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(\.p)?$/;
 
 export class DataFolder {
   readonly path: string;
@@ -98,18 +98,15 @@ export class DataFolder {
       yield* new Set(namesIn(join(root, prefix)).map(collectionOf));
   }
 
-  /** All folders of a collection: that of its records, and those of partitions. */
-  #foldersOf(id: string): readonly string[] {
-    const parent = dirname(this.collection(id));
-    return existsSync(parent) ? namesIn(parent).filter((name) => collectionOf(name) === id) : [];
-  }
-
   /**
    * Takes a dropped collection's files away; they are gone from its path before anything is deleted, save where the disk has
    * no room to move them.
    */
-  async discardCollection(id: string): Promise<void> {
-    const folder = this.collection(id);
+  discardCollection(id: string): Promise<void> {
+    return this.#discard(this.collection(id));
+  }
+
+  async #discard(folder: string): Promise<void> {
     if (!existsSync(folder)) return;
     await rm(this.#moveToTrash(folder) ?? folder, { recursive: true, force: true });
   }
@@ -130,7 +127,8 @@ export class DataFolder {
   }
 
   async #discardAll(id: string): Promise<void> {
-    for (const name of this.#foldersOf(id)) await this.discardCollection(name);
+    await this.discardCollection(id);
+    await this.#discard(dirname(this.collection(partitionName(id, 0))));
   }
 
   /** `null`: a new name takes a block, and there is none. */
@@ -170,5 +168,7 @@ function namesIn(folder: string): readonly string[] {
 
 /** Path of a collection inside the data folder; also its name in messages. */
 export function collectionName(id: string): string {
-  return join("collections", id.slice(0, 2), id);
+  const place = join("collections", id.slice(0, 2));
+  const partition = partitionIn(id);
+  return partition === null ? join(place, id) : join(place, `${collectionOf(id)}.p`, String(partition));
 }
