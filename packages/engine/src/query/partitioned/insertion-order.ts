@@ -4,6 +4,9 @@ import type { PartitionedRecords } from "./partitioned-records.ts";
 
 /** Asked for at once, of each partition. */
 const ROWS_AT_ONCE = 1_024;
+/** The same of all partitions where many are wanted, so that these are not as many round trips: 12 bytes each. */
+const MOST_ROWS = 65_536;
+const OFFSET_BYTES = 8;
 
 interface Run {
   positions: Int32Array;
@@ -29,7 +32,7 @@ export class InsertionOrder {
 
   async skip(count: number, pace: Pace): Promise<void> {
     for (let left = count; left > 0;) {
-      const { length } = await this.next(Math.min(left, ROWS_AT_ONCE), pace);
+      const { length } = await this.next(Math.min(left, MOST_ROWS), pace);
       if (length === 0) return;
       left -= length;
     }
@@ -42,22 +45,29 @@ export class InsertionOrder {
     return Int32Array.from(positions);
   }
 
-  /** Offsets of the next records, as `next`. */
+  /** Offsets of the next records, as `next`. 429 and 503 where they are too many to be held. */
   async offsets(count: number, pace: Pace): Promise<number[]> {
     const offsets: number[] = [];
-    await this.#take(count, pace, ({ offsets: of, at }) => void offsets.push(of[at]!));
+    await this.#take(count, pace, ({ offsets: of, at }) => {
+      if (offsets.push(of[at]!) % ROWS_AT_ONCE === 0) this.#records.charge(ROWS_AT_ONCE * OFFSET_BYTES);
+    });
     return offsets;
   }
 
   async #take(count: number, pace: Pace, use: (run: Run) => void): Promise<void> {
     for (let taken = 0; taken < count;) {
-      if (this.#runs.some(isUsedUp)) await this.#fill(Math.min(count, ROWS_AT_ONCE));
+      if (this.#runs.some(isUsedUp)) await this.#fill(this.#rowsAtOnce(count - taken));
       const first = this.#first();
       if (first === null) return;
       use(first);
       first.at++;
       if (++taken % ROWS_AT_ONCE === 0) await pace.breathe();
     }
+  }
+
+  #rowsAtOnce(wanted: number): number {
+    const share = Math.ceil(Math.min(wanted, MOST_ROWS) / this.#runs.length);
+    return Math.min(wanted, Math.max(share, ROWS_AT_ONCE));
   }
 
   #first(): Run | null {

@@ -61,6 +61,11 @@ export class PartitionedRecords implements RecordValues {
     return rows.map((row) => base + row);
   }
 
+  /** For what is held of them elsewhere, until the read is over. Throws 429 and 503 over the budget. */
+  charge(bytes: number): void {
+    this.#lease.grow(bytes);
+  }
+
   /** Their offsets are known from now on. Throws 429 and 503 over the budget. */
   remember(positions: Int32Array, offsets: Float64Array): void {
     this.#lease.grow(positions.length * RECORD_BYTES);
