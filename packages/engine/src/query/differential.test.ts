@@ -23,6 +23,7 @@ import {
   wheres,
   writes,
 } from "./testing/arbitraries.ts";
+import { DifferentialRun } from "./testing/differential-run.ts";
 import { oracleGet, oracleNearest, oracleSearch, oracleSelect } from "./testing/oracle.ts";
 import { recordsOf } from "./testing/records-of.ts";
 import { TestCollection } from "./testing/test-collection.ts";
@@ -31,9 +32,8 @@ const DIMENSION = 3;
 const SEARCHES_PER_COLLECTION = 8;
 const ROUNDS = 3;
 const SEARCHES_PER_ROUND = 4;
-const CASES = Number(process.env["SHEAF_DIFFERENTIAL_CASES"] ?? 5_000);
-const SEED = Number(process.env["SHEAF_DIFFERENTIAL_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
-console.log(`differential: ${CASES} cases, SHEAF_DIFFERENTIAL_SEED=${SEED}`);
+const RUN = new DifferentialRun("differential");
+console.log(RUN.words);
 
 const EVERYTHING: Include = {
   documents: true,
@@ -53,11 +53,6 @@ const ONLY_IDS: Include = {
 };
 
 let compared = 0;
-
-/** How often a property is tried so that its reads are a share of all cases. */
-function runs(share: number, readsPerRun: number): { seed: number; numRuns: number } {
-  return { seed: SEED, numRuns: Math.ceil((CASES * share) / readsPerRun) };
-}
 
 function isSame(found: unknown, expected: unknown, reads = 1): void {
   compared += reads;
@@ -86,7 +81,7 @@ describe("reads against the oracle", () => {
         const expected = list.map((one) => oracleSearch(collection, one));
         isSame(await search(collection, ...list), expected, list.length);
       }),
-      runs(0.4, SEARCHES_PER_COLLECTION),
+      RUN.runs(0.4, SEARCHES_PER_COLLECTION),
     );
   });
 
@@ -108,7 +103,7 @@ describe("reads against the oracle", () => {
         }
         collection.index.close();
       }),
-      runs(0.35, ROUNDS * SEARCHES_PER_ROUND),
+      RUN.runs(0.35, ROUNDS * SEARCHES_PER_ROUND),
     );
   });
 
@@ -140,7 +135,7 @@ describe("reads against the oracle", () => {
           );
         },
       ),
-      runs(0.15, 3),
+      RUN.runs(0.15, 3),
     );
   });
 
@@ -156,7 +151,7 @@ describe("reads against the oracle", () => {
         const scored = found.map((row) => row.map(({ id, score }) => ({ id, score })));
         isSame(scored, expected, embeddings.length);
       }),
-      runs(0.05, 1),
+      RUN.runs(0.05, 1),
     );
   });
 });
@@ -182,13 +177,13 @@ describe("a collection of several segments", () => {
   afterAll(() => scanPool.close());
 
   it("answers alike in this thread, on workers and by the fast index, after many updates and deletes", async () => {
-    const [plan] = fc.sample(plans, { seed: SEED, numRuns: 1 });
+    const [plan] = fc.sample(plans, { seed: RUN.seed, numRuns: 1 });
     assert(plan !== undefined);
     const pooled = new TestCollection(plan, { scanPool, denseRows: Infinity });
     const inline = new TestCollection(plan, { denseRows: Infinity });
     const fast = new TestCollection(plan, { denseRows: 1_024 });
     const dimension = 256;
-    const known = fc.sample(contents(dimension), { seed: SEED, numRuns: 211 });
+    const known = fc.sample(contents(dimension), { seed: RUN.seed, numRuns: 211 });
     for (let i = 0; i < 30_000; i++) {
       const id = `r${(i * 40_503) % 7_001}`;
       for (const collection of [pooled, inline, fast]) {
@@ -198,9 +193,9 @@ describe("a collection of several segments", () => {
     }
     const select = { document: false, embedding: false, metadata: false, score: true, fields: [], keys: [] };
     const list = fc
-      .sample(searches(dimension), { seed: SEED, numRuns: 24 })
+      .sample(searches(dimension), { seed: RUN.seed, numRuns: 24 })
       .map((one) => ({ ...one, select }));
-    const [rank] = fc.sample(denseKnns(dimension), { seed: SEED, numRuns: 1 });
+    const [rank] = fc.sample(denseKnns(dimension), { seed: RUN.seed, numRuns: 1 });
     assert(rank !== undefined);
     list.push({ where: null, rank, groupBy: null, offset: 0, limit: null, select });
     const expected = list.map((one) => oracleSearch(inline, one));
@@ -215,13 +210,13 @@ describe("a collection of several segments", () => {
   });
 
   it("filters alike by columns, between writes", async () => {
-    const [plan] = fc.sample(plans, { seed: SEED, numRuns: 1 });
+    const [plan] = fc.sample(plans, { seed: RUN.seed, numRuns: 1 });
     assert(plan !== undefined);
     const collection = new TestCollection(plan, { denseRows: Infinity });
-    const known = fc.sample(contents(DIMENSION), { seed: SEED, numRuns: 97 });
+    const known = fc.sample(contents(DIMENSION), { seed: RUN.seed, numRuns: 97 });
     for (let i = 0; i < BLOCK_DOCS + 900; i++) collection.put(`r${i}`, pick(known, i));
-    const { numRuns } = runs(0.05, 2);
-    for (const [i, where] of fc.sample(wheres, { seed: SEED, numRuns }).entries()) {
+    const { numRuns } = RUN.runs(0.05, 2);
+    for (const [i, where] of fc.sample(wheres, { seed: RUN.seed, numRuns }).entries()) {
       // Rows that the columns do not have yet, and a few that are gone.
       for (let j = 0; j < 3; j++) collection.put(`r${(i * 37 + j * 1_009) % 6_000}`, pick(known, i + j));
       collection.remove(`r${(i * 53) % 6_000}`);
@@ -238,6 +233,6 @@ describe("a collection of several segments", () => {
 
 describe("the comparison", () => {
   it("was as long as asked for", () => {
-    expect(compared).toBeGreaterThanOrEqual(CASES);
+    expect(compared).toBeGreaterThanOrEqual(RUN.cases);
   });
 });

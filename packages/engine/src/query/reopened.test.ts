@@ -8,6 +8,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { executeCount, executeSearch, selectOffsets } from "./execute.ts";
 import { contents, plans, searches, wheres, writes } from "./testing/arbitraries.ts";
+import { DifferentialRun } from "./testing/differential-run.ts";
 import { FiledCollection } from "./testing/filed-collection.ts";
 import { oracleSearch, oracleSelect } from "./testing/oracle.ts";
 import type { RecordContent } from "./testing/test-collection.ts";
@@ -16,10 +17,9 @@ import { recordsOf } from "./testing/records-of.ts";
 const DIMENSION = 3;
 const ROUNDS = 4;
 const SEARCHES_PER_ROUND = 4;
-const CASES = Number(process.env["SHEAF_DIFFERENTIAL_CASES"] ?? 5_000);
-const SEED = Number(process.env["SHEAF_DIFFERENTIAL_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
-const RUNS = { seed: SEED, numRuns: Math.ceil((CASES * 0.02) / (ROUNDS * SEARCHES_PER_ROUND)) };
-console.log(`reopened: SHEAF_DIFFERENTIAL_SEED=${SEED}`);
+const RUN = new DifferentialRun("reopened", 0.02);
+console.log(RUN.words);
+const RUNS = RUN.runs(1, ROUNDS * SEARCHES_PER_ROUND);
 
 const OPTIONS = { denseRows: 1, sizes: { mutableRows: 32, sealedRows: 64 }, minSparseTail: 4 };
 

@@ -7,6 +7,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { executeSearch } from "../execute.ts";
 import { knns, plans, searches, writes } from "../testing/arbitraries.ts";
+import { DifferentialRun } from "../testing/differential-run.ts";
 import { type TraceNode, evaluateTrace, numberOf, traceNodes } from "../testing/evaluate-trace.ts";
 import { oracleSearch, oracleSelect } from "../testing/oracle.ts";
 import { recordsOf } from "../testing/records-of.ts";
@@ -14,9 +15,8 @@ import { TestCollection, type TestCollectionOptions } from "../testing/test-coll
 
 const DIMENSION = 3;
 const SEARCHES_PER_COLLECTION = 8;
-const CASES = Number(process.env["SHEAF_DIFFERENTIAL_CASES"] ?? 5_000);
-const SEED = Number(process.env["SHEAF_DIFFERENTIAL_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
-console.log(`traces: ${CASES} cases, SHEAF_DIFFERENTIAL_SEED=${SEED}`);
+const RUN = new DifferentialRun("traces");
+console.log(RUN.words);
 
 const IDS = [...Array.from({ length: 24 }, (_, i) => `r${i}`), "unknown"];
 const SEALED = { denseRows: 1, sizes: { mutableRows: 32, sealedRows: 64 }, minSparseTail: 4 };
@@ -193,12 +193,12 @@ describe("explained searches", () => {
         await compare(collection, list);
         collection.index.close();
       }),
-      { seed: SEED, numRuns: Math.ceil(CASES / 2 / SEARCHES_PER_COLLECTION) },
+      RUN.runs(0.5, SEARCHES_PER_COLLECTION),
     );
   });
 
   it("were of every kind", () => {
-    expect(traced).toBeGreaterThan(CASES);
+    expect(traced).toBeGreaterThan(RUN.cases);
     expect([...reasons.keys()].sort()).toEqual([
       "absent",
       "below_page",

@@ -20,6 +20,7 @@ import {
   wheres,
   writes,
 } from "../testing/arbitraries.ts";
+import { DifferentialRun } from "../testing/differential-run.ts";
 import { oracleFacets } from "../testing/oracle-facets.ts";
 import { oracleGet, oracleNearest, oracleSearch, oracleSelect } from "../testing/oracle.ts";
 import { PartitionedCollection } from "../testing/partitioned-collection.ts";
@@ -38,9 +39,8 @@ const DIMENSION = 3;
 const SEARCHES_PER_COLLECTION = 8;
 const ROUNDS = 3;
 const SEARCHES_PER_ROUND = 4;
-const CASES = Number(process.env["SHEAF_DIFFERENTIAL_CASES"] ?? 5_000) / 5;
-const SEED = Number(process.env["SHEAF_DIFFERENTIAL_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
-console.log(`partitions: ${CASES} cases, SHEAF_DIFFERENTIAL_SEED=${SEED}`);
+const RUN = new DifferentialRun("partitions", 1 / 5);
+console.log(RUN.words);
 
 const SEALED = { denseRows: 1, sizes: { mutableRows: 32, sealedRows: 64 }, minSparseTail: 4 };
 const IDS = [...Array.from({ length: 24 }, (_, i) => `r${i}`), "unknown"];
@@ -52,11 +52,6 @@ const SCORED: Include = { ...ONLY_IDS, documents: true, metadatas: true, distanc
 
 const numbers = fc.constantFrom(1, 2, 5);
 let compared = 0;
-
-/** How often a property is tried so that its reads are a share of all cases. */
-function runs(share: number, readsPerRun: number): { seed: number; numRuns: number } {
-  return { seed: SEED, numRuns: Math.ceil((CASES * share) / readsPerRun) };
-}
 
 function isSame(found: unknown, expected: unknown, reads = 1): void {
   compared += reads;
@@ -85,7 +80,7 @@ describe("reads of partitions against the oracle", () => {
         const expected = list.map((one) => oracleSearch(collection, one));
         isSame(await search(collection, ...list), expected, list.length);
       }),
-      runs(0.4, SEARCHES_PER_COLLECTION),
+      RUN.runs(0.4, SEARCHES_PER_COLLECTION),
     );
   });
 
@@ -106,7 +101,7 @@ describe("reads of partitions against the oracle", () => {
         }
         collection.close();
       }),
-      runs(0.3, ROUNDS * SEARCHES_PER_ROUND),
+      RUN.runs(0.3, ROUNDS * SEARCHES_PER_ROUND),
     );
   });
 
@@ -138,7 +133,7 @@ describe("reads of partitions against the oracle", () => {
         const counted: FacetsRequest = { ...selector, keys, limit: facets, histogram };
         isSame(await facetsOfPartitions(context, counted), oracleFacets(collection, counted));
       }),
-      runs(0.2, 4),
+      RUN.runs(0.2, 4),
     );
   });
 
@@ -159,7 +154,7 @@ describe("reads of partitions against the oracle", () => {
           isSame(scored, expected, embeddings.length);
         },
       ),
-      runs(0.05, 1),
+      RUN.runs(0.05, 1),
     );
   });
 
@@ -186,7 +181,7 @@ describe("reads of partitions against the oracle", () => {
           isSame(await recordsOf(Promise.resolve(found)), records, explained.length);
         },
       ),
-      runs(0.1, SEARCHES_PER_ROUND),
+      RUN.runs(0.1, SEARCHES_PER_ROUND),
     );
   });
 });
@@ -213,12 +208,12 @@ function pick<T>(values: readonly T[], i: number): T {
 }
 
 it("answers alike with several segments in each partition, after many updates and deletes", async () => {
-  const [plan] = fc.sample(plans, { seed: SEED, numRuns: 1 });
+  const [plan] = fc.sample(plans, { seed: RUN.seed, numRuns: 1 });
   assert(plan !== undefined);
   const collection = new PartitionedCollection(plan, 3, {
     ...{ denseRows: 256, sizes: { mutableRows: 512, sealedRows: 2_048 } },
   });
-  const known = fc.sample(contents(16), { seed: SEED, numRuns: 211 });
+  const known = fc.sample(contents(16), { seed: RUN.seed, numRuns: 211 });
   for (let i = 0; i < 9_000; i++) {
     const id = `r${(i * 40_503) % 4_001}`;
     if (i % 9 === 4) collection.stageRemoval(id);
@@ -226,7 +221,7 @@ it("answers alike with several segments in each partition, after many updates an
   }
   collection.publish();
   const select = { document: false, embedding: false, metadata: false, score: true, fields: [], keys: [] };
-  const list = fc.sample(searches(16), { seed: SEED, numRuns: 8 }).map((one) => ({ ...one, select }));
+  const list = fc.sample(searches(16), { seed: RUN.seed, numRuns: 8 }).map((one) => ({ ...one, select }));
   const expected = list.map((one) => oracleSearch(collection, one));
   expect(await search(collection, ...list)).toStrictEqual(expected);
   await built(collection);
@@ -236,6 +231,6 @@ it("answers alike with several segments in each partition, after many updates an
 
 describe("the comparison", () => {
   it("was as long as asked for", () => {
-    expect(compared).toBeGreaterThanOrEqual(CASES);
+    expect(compared).toBeGreaterThanOrEqual(RUN.cases);
   });
 });
