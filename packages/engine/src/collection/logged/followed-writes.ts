@@ -11,18 +11,18 @@ import type { SchemaInference } from "../schema-inference.ts";
 /** By then a writer that lives has told it. */
 const LATER_MS = 3_000;
 
+type Telling = Pick<OpenCollectionOptions, "tells" | "advance" | "onProblem">;
+type Learnt = Pick<SchemaInference, "news" | "published">;
+
 export class FollowedWrites {
-  readonly #options: Pick<OpenCollectionOptions, "tells" | "advance" | "onProblem">;
-  readonly #kinds: Pick<SchemaInference, "news" | "published">;
+  readonly #options: Telling;
+  readonly #kinds: Learnt;
   #newest: StoreHead | null = null;
   #later: NodeJS.Timeout | null = null;
   #telling: Promise<void> = Promise.resolve();
   #isClosed = false;
 
-  constructor(
-    options: Pick<OpenCollectionOptions, "tells" | "advance" | "onProblem">,
-    kinds: Pick<SchemaInference, "news" | "published">,
-  ) {
+  constructor(options: Telling, kinds: Learnt) {
     this.#options = options;
     this.#kinds = kinds;
   }
