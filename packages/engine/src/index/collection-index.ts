@@ -106,7 +106,7 @@ export class CollectionIndex {
   restore(segments: readonly RestoredSegment[], offsets: number): void {
     assert.equal(this.#nextSegment, 0, "the index has been used");
     this.#segments.restore(segments.map(({ segment, live }) => new LiveSegment(segment, live)));
-    this.#nextSegment = segments.length;
+    this.#nextSegment = Math.max(-1, ...segments.map(({ segment }) => segment.id)) + 1;
     this.#maxOffset = offsets - 1;
     const shape = segments[0]?.segment.vectors.search.segment.shape;
     if (shape === undefined) return;

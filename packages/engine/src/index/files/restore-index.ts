@@ -14,6 +14,7 @@ import { type Manifest, type SegmentEntry, readManifest } from "../../storage/fi
 import type { IndexMemory } from "../../storage/files/index-memory.ts";
 import { SegmentDamaged, SegmentMissing } from "../../storage/files/segment-damaged.ts";
 import type { SegmentFiles } from "../../storage/files/segment-files.ts";
+import { Slots } from "../../storage/objects/slots.ts";
 import type { StoreHead } from "../../storage/record-store.ts";
 
 /** A sealed segment that was read from its file. */
@@ -55,6 +56,8 @@ export interface RestoreResult {
   readonly nextN: number;
 }
 
+/** Each asks an object store for some ranges one after the other, where its file is there. */
+const OPENED_AT_ONCE = 4;
 /** Of one file: the one that is here, and one that is fetched. */
 const MOST_COPIES = 2;
 
@@ -112,20 +115,21 @@ async function setAside({ files, onProblem }: RestoreRequest, damage: SegmentDam
 async function openSegments(manifest: Manifest, request: RestoreRequest): Promise<RestoredIndex> {
   const { files, signal } = request;
   const dead = await orLost(() => readDeadRows(files, manifest, { signal }), request);
-  const segments: RestoredSegment[] = [];
-  const lost: SegmentEntry[] = [];
-  try {
-    for (const file of manifest.segments) {
-      const options = { id: segments.length, dead, manifest, request };
-      const segment = await orLost(() => openRestored(file, options), request);
-      if (segment === null) lost.push(file);
-      else segments.push(segment);
-    }
-    return { manifest, segments, lost, isLiveUnknown: dead === null };
-  } catch (error) {
+  const slots = new Slots(OPENED_AT_ONCE);
+  const outcomes = await Promise.allSettled(
+    manifest.segments.map((file, id) =>
+      slots.run(() => orLost(() => openRestored(file, { id, dead, manifest, request }), request)),
+    ),
+  );
+  const opened = outcomes.map((outcome) => (outcome.status === "fulfilled" ? outcome.value : null));
+  const segments = opened.filter((segment) => segment !== null);
+  const failed = outcomes.find((outcome) => outcome.status === "rejected");
+  if (failed !== undefined) {
     for (const { segment } of segments) segment.close();
-    throw error;
+    throw failed.reason;
   }
+  const lost = manifest.segments.filter((_, i) => opened[i] === null);
+  return { manifest, segments, lost, isLiveUnknown: dead === null };
 }
 
 interface RestoredOptions {
