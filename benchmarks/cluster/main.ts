@@ -2,6 +2,9 @@
  * `npm run bench:cluster`: what a database costs. An engine on its own folder and one on PostgreSQL with a synchronous standby, both
  * in this process and on this disk, are asked in turn; a bare INSERT of as many bytes, through the same standby, says what the
  * database itself takes. Printed are medians, and goals.
+ *
+ * `-- --cold ROWS`: how soon a server answers that has nothing of a collection of so many records, see `cold-server.ts`. With a
+ * real object store where SHEAF_TEST_VERSITYGW names its program.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,6 +13,7 @@ import { createLocalEngine } from "../../packages/engine/src/create-local-engine
 import type { Engine } from "../../packages/engine/src/engine.ts";
 import { PostgresPair } from "../../packages/engine/src/storage/postgres/testing/postgres-pair.ts";
 import { median } from "../measure/statistics.ts";
+import { measureColdServer } from "./cold-server.ts";
 
 const DIMENSION = 384;
 const RECORDS = 5_000;
@@ -34,6 +38,15 @@ type Records = Parameters<Engine["write"]>[1]["records"];
 type Work = () => Promise<unknown>;
 
 const folder = await mkdtemp(join(process.env["SHEAF_BENCH_FOLDER"] ?? ".", "bench-cluster-"));
+const cold = process.argv.indexOf("--cold");
+if (cold > 0) {
+  try {
+    await measureColdServer(folder, Number(process.argv[cold + 1]));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+  process.exit();
+}
 const database = await PostgresPair.start(true);
 const settings = database.primary.settings();
 const client = await database.primary.connect();

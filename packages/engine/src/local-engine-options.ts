@@ -22,6 +22,8 @@ import type { DiskReserve, DiskSpace, DiskUsage } from "./storage/folder/disk-sp
 export interface EngineDatabase extends PostgresSettings {
   /** How large the log of a collection gets before its records are written down and it is trimmed; 64 MiB by default. */
   readonly checkpointAfterBytes?: number;
+  /** Between two looks at a log; one that is the same at both gets a checkpoint sooner. */
+  readonly checkpointQuietMs?: number;
   /** Beyond which a log takes no more until it is trimmed; 1 GiB by default. */
   readonly maxLogBytes?: number;
   /** How often a write is planned anew because others were faster; 64 times by default. */
@@ -39,6 +41,8 @@ export interface EngineDatabase extends PostgresSettings {
 export interface EngineObjects extends ObjectStoreSettings {
   /** When indexes are published, and how long files stay that nobody needs. */
   readonly publication?: Partial<PublicationLimits>;
+  /** Bytes of a collection's records from which on calls on it are answered before they are here; by default an eighth of `checkpointAfterBytes`. */
+  readonly coldFromBytes?: number;
 }
 
 export interface LocalEngineOptions {

@@ -17,6 +17,7 @@ import { PUBLICATION_LIMITS, PUBLISHING_AT_ONCE, PublishedIndexes } from "./publ
 import { cacheIdentity } from "./storage/folder/cache-identity.ts";
 import { CHECKPOINT_AFTER_BYTES } from "./storage/log/checkpoint-log.ts";
 import { MAX_LOG_BYTES } from "./storage/log/commit-log.ts";
+import { QUIET_MS } from "./storage/log/log-checkpoints.ts";
 import { ObjectFiles } from "./storage/objects/object-files.ts";
 import { ObjectStore } from "./storage/objects/object-store.ts";
 import { PostgresIndexJobs } from "./storage/postgres/postgres-index-jobs.ts";
@@ -55,7 +56,7 @@ export async function openDatabase(
   const databases = [connect(forCatalog), connect(connections - forCatalog)] as const;
   const store = new PostgresCatalogStore(databases[0]);
   const catalog = await openSharedCatalog(folder, store, { quotas });
-  const { maxLogBytes, appendAttempts, checkpointAfterBytes } = settings;
+  const { maxLogBytes, appendAttempts, checkpointAfterBytes, checkpointQuietMs } = settings;
   const log = new PostgresCommitLog(databases[1], maxLogBytes);
   const objectFiles = objectStore && new ObjectFiles(objectStore, null);
   const manifests = new PostgresManifests(databases[1]);
@@ -67,9 +68,13 @@ export async function openDatabase(
       : undefined;
   const isLeft = (): boolean => indexNodes?.areThere === true;
   const jobs = role === "index" ? newJobs(folder, databases[1], settings, options) : null;
-  const limits = { checkpointAfterBytes, maxLogBytes, appendAttempts };
+  const limits = { checkpointAfterBytes, checkpointQuietMs, maxLogBytes, appendAttempts };
   const changesNothing = role === "index";
-  const logs = new CollectionLogs(log, { most: quotas, ...limits, files, isLeft, changesNothing });
+  const logs = new CollectionLogs(log, {
+    ...{ most: quotas, ...limits, files, isLeft, changesNothing },
+    // What an index is made of is read as a whole anyway.
+    coldFromBytes: role === "index" ? Infinity : objects?.coldFromBytes,
+  });
   const others: OthersCatalog = {
     news: () => store.news(),
     absentOf: (ids) => absentCollections(store, ids),
@@ -91,13 +96,19 @@ export async function openDatabase(
 function newJobs(
   folder: DataFolder,
   database: PostgresDatabase,
-  { checkpointAfterBytes = CHECKPOINT_AFTER_BYTES, maxLogBytes = MAX_LOG_BYTES }: EngineDatabase,
+  {
+    checkpointAfterBytes = CHECKPOINT_AFTER_BYTES,
+    checkpointQuietMs = QUIET_MS,
+    maxLogBytes = MAX_LOG_BYTES,
+  }: EngineDatabase,
   { objects, index }: DatabaseOptions,
 ): PostgresIndexJobs {
   const { claimMs, operations, afterMs } = { ...PUBLICATION_LIMITS, ...objects?.publication };
   const leastRecords = index?.sizes?.denseRows ?? DENSE_ROWS;
   const rules = { claimMs, checkpointAfterBytes, maxLogBytes, operations, afterMs, leastRecords };
-  return new PostgresIndexJobs(database, cacheIdentity(folder), rules);
+  // As two looks of a server that writes.
+  const quietMs = 2 * checkpointQuietMs;
+  return new PostgresIndexJobs(database, cacheIdentity(folder), { ...rules, quietMs });
 }
 
 interface PublishingParts {

@@ -21,8 +21,9 @@ import { indexingStatus } from "./collection-statistics.ts";
 import type { CollectionPool, NeededParts } from "./collection-pool.ts";
 import type { RecordReads } from "./collection-reads.ts";
 import type { OpenCollection } from "./open-collection.ts";
+import { isCold } from "./logged/when-warm.ts";
 import { isStoredAsGiven } from "./plan-write.ts";
-import { ViewVoid } from "../storage/log/logged-record-store.ts";
+import { ViewVoid } from "../storage/log/commit-log.ts";
 import { OpenReads } from "./open-reads.ts";
 import { type BegunPartition, type PartitionAsk, answer } from "./partitions/asked-partition.ts";
 
@@ -47,6 +48,8 @@ export class CollectionCalls {
   readonly #pool: CollectionPool;
   /** The description that an open collection has followed last, where other servers may change it. */
   readonly #followed = new WeakMap<OpenCollection, JsonObject>();
+  /** One that is being followed. */
+  readonly #following = new WeakMap<OpenCollection, Promise<void>>();
 
   constructor(catalog: Catalog, pool: CollectionPool) {
     this.#catalog = catalog;
@@ -103,7 +106,9 @@ export class CollectionCalls {
       ref,
       extended === undefined ? change : { ...change, schema: extended },
     );
-    if (schema !== undefined) await this.#pool.peek(ref.id)?.setSchema(committed);
+    const open = this.#pool.peek(ref.id);
+    // One whose index is not here yet follows with the next call.
+    if (schema !== undefined && !isCold(open?.logged)) await open?.setSchema(committed);
   }
 
   /** While the collection is opened: how far that is. */
@@ -217,9 +222,17 @@ export class CollectionCalls {
   async #follow(ref: CollectionRef, open: OpenCollection): Promise<void> {
     const before = open.schema;
     const { schema } = await this.#catalog.collection(ref);
+    // The index is not yet what another call's schema says.
+    const under = this.#following.get(open);
+    if (under !== undefined) return under.then(() => this.#follow(ref, open));
     // Where this server has changed it meanwhile, what was looked up may be older.
     if (schema === this.#followed.get(open) || open.schema !== before) return;
-    this.#followed.set(open, schema);
-    if (!isDeepStrictEqual(schema, before)) await open.setSchema(schema);
+    const isSame = isDeepStrictEqual(schema, before);
+    if (!isSame) {
+      const following = open.setSchema(schema).finally(() => this.#following.delete(open));
+      this.#following.set(open, following);
+      await following;
+    }
+    if (isSame || open.schema === schema) this.#followed.set(open, schema);
   }
 }

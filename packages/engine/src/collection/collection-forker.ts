@@ -17,6 +17,7 @@ import { type DataFolder, collectionName } from "../storage/folder/data-folder.t
 import type { CollectionOpener, StorePlace } from "./collection-opener.ts";
 import type { CollectionLogs } from "./logged/collection-logs.ts";
 import { type Lineage, lineageOf } from "./lineage.ts";
+import { whenWarm } from "./logged/when-warm.ts";
 import type { CollectionPool } from "./collection-pool.ts";
 import { forkIndexFiles } from "./fork-index-files.ts";
 import { copyPurgeMark } from "./removal/purge-mark.ts";
@@ -52,16 +53,32 @@ export class CollectionForker {
 
   /** 404, 409 and 422 as `Catalog.createFork` throws them, 507 on a full disk; then nothing is left behind. */
   fork(ref: CollectionRef, name: string, signal: CancelSignal | undefined): Promise<Collection> {
-    return this.alone(() => this.#fork(ref, name, signal), ref.tenant);
+    return this.#ask(async () => {
+      await this.#whenWarm(ref, name, signal);
+      return this.#inTurn(ref.tenant, () => this.#fork(ref, name, signal));
+    });
   }
 
   /** While no store is copied. Owners take turns. */
   alone<T>(work: () => Promise<T>, owner = ""): Promise<T> {
-    const turn = this.#inTurn(owner, work);
-    const ended = turn.catch(() => undefined);
+    return this.#ask(() => this.#inTurn(owner, work));
+  }
+
+  #ask<T>(work: () => Promise<T>): Promise<T> {
+    const asked = work();
+    const ended = asked.catch(() => undefined);
     this.#asked.add(ended);
     void ended.then(() => this.#asked.delete(ended));
-    return turn;
+    return asked;
+  }
+
+  /** Others do not wait for records and files that are not here yet. */
+  async #whenWarm(ref: CollectionRef, name: string, signal: CancelSignal | undefined): Promise<void> {
+    const { catalog, logs, pool } = this.#options;
+    if (logs === null) return;
+    throwIfAborted(signal);
+    await catalog.checkFork(ref, name);
+    await pool.use(ref.id, signal, async (open) => whenWarm(open.logged));
   }
 
   async #inTurn<T>(owner: string, work: () => Promise<T>): Promise<T> {

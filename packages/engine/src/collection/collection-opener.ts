@@ -192,9 +192,8 @@ export class CollectionOpener {
         await takeSlice(known.tenant);
         // What a log holds is all there is. What the catalog says may be of before the database was set back.
         if (logged === undefined) requireCaughtUp(store.head, known, collectionName(id));
-        const common = { store, copyTo: stored.copyTo.bind(stored), schema: known.schema, scanPool };
+        const common = { store, logged, copyTo: stored.copyTo.bind(stored), schema: known.schema, scanPool };
         const usedBytes = (): number => logged?.keptBytes ?? stored.usedBytes;
-        const storedRecords = (): number => stored.size;
         const mover = known.shared ? this.#moverOf(known, stored) : undefined;
         const tells = this.#options.logs?.changesNothing !== true;
         const counts = tells && !isPartition;
@@ -202,7 +201,7 @@ export class CollectionOpener {
         // What is counted by the catalog was archived before.
         if (dirty) this.#options.archive?.catchUp(id, store, known.logPosition);
         const options = {
-          ...{ ...common, mover, usedBytes, storedRecords, logged },
+          ...{ ...common, mover, usedBytes, storedRecords: () => stored.size },
           progress,
           archive: this.#archiveOf(id),
           log: (message: string) => this.#options.log({ level: "info", message, collection: id }),

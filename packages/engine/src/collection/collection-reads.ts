@@ -47,7 +47,7 @@ export interface CollectionState {
 
 export interface CollectionReadsOptions extends Pick<
   OpenCollectionOptions,
-  "scanPool" | "tenant" | "regexes" | "documents"
+  "scanPool" | "tenant" | "regexes" | "documents" | "logged"
 > {
   readonly index: CollectionIndex;
   readonly store: RecordStore;
@@ -116,7 +116,8 @@ export class CollectionReads {
 
   /** Nothing is known of a record as long as the index has not heard of all that the store has committed. */
   #requireStored(id: string): void {
-    const { index, store, state } = this.#options;
+    const { index, store, state, logged } = this.#options;
+    if (logged?.isCold === true) return;
     const position = index.position(id);
     const isSettled = (): boolean => store.head.sequence === state().readable;
     if (position === null || !isSettled()) return;
@@ -129,8 +130,9 @@ export class CollectionReads {
     const { index, store, versions, kinds, scanPool, tenant, regexes, documents, state } = this.#options;
     const { broken, dimension, plan } = state();
     if (broken) throw beingRebuilt();
+    const reader = this.#options.logged?.warming ?? store;
     return {
-      ...{ index, reader: store, versions, dimension, plan, scanPool, tenant, regexes, documents, times },
+      ...{ index, reader, versions, dimension, plan, scanPool, tenant, regexes, documents, times },
       requireStored: (id) => this.#requireStored(id),
       kindsOf: (key) => kinds.all.get(key),
     };

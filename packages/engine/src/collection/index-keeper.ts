@@ -5,7 +5,14 @@
  * collection is closed. Whatever else is found to be wrong ends in an index that is made anew of all records.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type CancelSignal, Cancellation, type IndexPlan, SheafError, throwIfAborted } from "@sheaf/protocol";
+import {
+  type CancelSignal,
+  Cancellation,
+  type IndexPlan,
+  SheafError,
+  abortable,
+  throwIfAborted,
+} from "@sheaf/protocol";
 import type { CollectionIndex } from "../index/collection-index.ts";
 import { type FileDelays, IndexFiles } from "../index/files/index-files.ts";
 import type { RestoredIndex, RestoredSegment } from "../index/files/restore-index.ts";
@@ -20,6 +27,8 @@ import type { SegmentFiles } from "../storage/files/segment-files.ts";
 import type { RecordStore, StoreChange } from "../storage/record-store.ts";
 import { LOGGED_ROWS, type OpeningProgress, secondsSince } from "./opening/opening-progress.ts";
 import { replayChanges } from "./opening/replay-changes.ts";
+import { DataAbsent } from "../storage/data-absent.ts";
+import type { WarmingView } from "../storage/log/cold/warming-view.ts";
 import type { PublishedIndex } from "../publication/published-indexes.ts";
 import { putLostRows, withLiveRows } from "./opening/restore-lost-rows.ts";
 import type { SchemaInference } from "./schema-inference.ts";
@@ -41,6 +50,8 @@ export interface KeptIndexFiles {
 /** The open collection, as its keeper sees it. */
 export interface KeptCollection {
   readonly store: RecordStore;
+  /** Where records may have to be fetched first; `null`: they are here. */
+  readonly warming: WarmingView | null;
   readonly index: CollectionIndex;
   /** Has the index changed after what is under way. */
   readonly change: (steps: Generator<void, void>) => Promise<void> | undefined;
@@ -108,11 +119,12 @@ export class IndexKeeper {
    * whole, and the machine cannot open them now.
    */
   async open(progress: OpeningProgress, signal: CancelSignal): Promise<boolean> {
-    const { index, store, onProblem } = this.#collection;
+    const { index, store, warming, onProblem } = this.#collection;
     /** Files that were found damaged once they were open. */
     const setAside = new Set<string>();
     await this.#adopt(signal);
     for (;;) {
+      const isCold = warming?.isCold === true;
       try {
         const isRestored = await this.#open(progress, signal);
         if (!isRestored) break;
@@ -121,6 +133,18 @@ export class IndexKeeper {
       } catch (error) {
         if (signal.aborted) throw error;
         if (SHORTAGES.has(errorCode(error))) throw shortage(error);
+        const isAbsent = error instanceof DataAbsent;
+        if (!isAbsent && error instanceof SheafError && error.code === "unavailable") {
+          // Of the store of its files, say: nothing is known of the index.
+          index.reset();
+          throw error;
+        }
+        if (isAbsent || (isCold && !(error instanceof SegmentDamaged))) {
+          // It may be the store that refuses, or a record that is damaged there: what the index is worth shows once all is here.
+          index.reset();
+          await abortable(warming!.filled(), signal);
+          continue;
+        }
         onProblem(error);
         // One that is found again is not to be set aside.
         if (!(error instanceof SegmentDamaged) || setAside.has(error.file)) break;
@@ -138,7 +162,8 @@ export class IndexKeeper {
   /** The records have everything, whatever becomes of it. */
   async #adopt(signal: CancelSignal): Promise<void> {
     try {
-      await this.#source.published?.adopt(signal);
+      const { warming } = this.#collection;
+      await this.#source.published?.adopt(signal, (work) => warming?.alongside(work) ?? false);
     } catch (error) {
       throwIfAborted(signal);
       this.#collection.onProblem(error);
@@ -158,10 +183,11 @@ export class IndexKeeper {
     };
   }
 
-  /** The index is full, by `open` or of the records. */
+  /** The index is full, by `open` or of the records, and its files are here. */
   opened(isRestored: boolean): void {
+    const { store, index, readable } = this.#collection;
+    for (const { segment } of index.segments) if (segment.isSealed) segment.memory.unpin();
     if (isRestored) {
-      const { store, index, readable } = this.#collection;
       const isSettled = (): boolean => store.head.sequence === readable();
       this.#verification = new RecordVerification({ store, index, isSettled });
       this.#verified = this.#verify(this.#verification);
@@ -196,6 +222,7 @@ export class IndexKeeper {
   async share(signal: CancelSignal): Promise<void> {
     for (let restedAt = performance.now(); performance.now() - restedAt < RESTED_MS;) {
       throwIfAborted(signal);
+      throwIfAborted(this.#closing);
       await sleep(POLL_MS, undefined, { ref: false });
       if (this.#broken) throw new SheafError("unavailable", "the index is being made anew");
       if (this.#collection.index.isBuilding) restedAt = performance.now();
@@ -220,7 +247,8 @@ export class IndexKeeper {
     if (this.#broken || this.#closing.aborted) return;
     this.#broken = true;
     this.#collection.onProblem(error);
-    if (!(error instanceof SegmentDamaged)) this.#source.published?.useless();
+    if (error instanceof SegmentDamaged) this.#source.published?.doubt();
+    else this.#source.published?.useless();
     this.#files.abandon(error);
     this.#collection.onBroken();
   }
@@ -243,6 +271,7 @@ export class IndexKeeper {
     const lost = lostFiles(restored, isReplayed);
     const onRestored = lost === null ? null : progress.restoringLost(lost);
     const live = isReplayed ? restored : { ...restored, isLiveUnknown: true };
+    await this.#fetchNeeded(restored, isReplayed, signal);
     index.restore(await this.#withLiveRows(live, signal), manifest.head.nextOffset);
     kinds.add(kindsOf(manifest));
     store.keepChangesAfter(manifest.covers);
@@ -251,6 +280,22 @@ export class IndexKeeper {
     if (isReplayed && !(await replayChanges(store, manifest.covers, target, signal))) return false;
     if (onRestored !== null) onRestored(await putLostRows(store, target, signal));
     return true;
+  }
+
+  /** What cannot wait, or begin again, once it is needed; where files are lost more is, which is found out. */
+  async #fetchNeeded(
+    { manifest, segments }: RestoredIndex,
+    isReplayed: boolean,
+    signal: CancelSignal,
+  ): Promise<void> {
+    try {
+      if (!isReplayed) await this.#collection.warming?.prepareAfter(manifest.covers, signal);
+      // Whatever changes the index looks rows up.
+      await Promise.all(segments.map(async ({ segment }) => segment.prepare({ docs: "lookup" }, { signal })));
+    } catch (error) {
+      for (const { segment } of segments) segment.close();
+      throw error;
+    }
   }
 
   async #withLiveRows(

@@ -23,6 +23,7 @@ import { DENSE_ROWS } from "../index/collection-index-options.ts";
 import type { LocalPartition } from "../query/partitioned/local-partition.ts";
 import type { SelectedRecords } from "../query/partitioned/read-partitions.ts";
 import type { StageTimes } from "../query/stage-times.ts";
+import type { LoggedRecordStore } from "../storage/log/logged-record-store.ts";
 import { runSteps } from "../storage/steps.ts";
 import type { RecordStore, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
 import { type ObservedRecords, checkUnchanged } from "./check-unchanged.ts";
@@ -34,12 +35,14 @@ import { type HeldByCollection, heldBy } from "./open-limit.ts";
 import type { OpenCollectionOptions } from "./open-collection-options.ts";
 import { PartitionedReads } from "./partitions/partitioned-reads.ts";
 import { countRecords, planOperations, planWrite } from "./plan-write.ts";
+import { planAndKeep } from "./planning/plan-and-keep.ts";
 import { type DeletingCollection, deleteRecords, deleteSelected } from "./removal/delete-records.ts";
 import { type KindsByKey, SchemaInference } from "./schema-inference.ts";
 import { StepQueue } from "./step-queue.ts";
 import { StoreMoves, sizeOf } from "./store-moves.ts";
 import { WriteGate } from "./write-gate.ts";
 import { catchUp } from "./logged/catch-up.ts";
+import { isCold, whenWarm } from "./logged/when-warm.ts";
 
 export class OpenCollection {
   readonly #options: OpenCollectionOptions;
@@ -127,7 +130,7 @@ export class OpenCollection {
   /** `false` while writes wait for a checkpoint, or the index is made; closing then would wait for it. */
   get settled(): boolean {
     const isIdle = this.#progress.settled && !this.#moves.isMoving && this.indexing === undefined;
-    return isIdle && this.#options.logged?.settled !== false;
+    return isIdle && this.logged?.settled !== false;
   }
 
   /** Of the store, checkpointed or not. */
@@ -157,25 +160,27 @@ export class OpenCollection {
   /** Has the index see what other servers have written until now, or to this sequence number; `undefined`: there are none. */
   refresh(until?: number): Promise<void> | undefined {
     const isIndexed = (sequence: number): boolean => this.readable >= sequence || this.broken;
-    return this.#options.logged && catchUp(this.#options.logged, this.#indexChanges, isIndexed, until);
+    return this.logged && catchUp(this.logged, this.#indexChanges, isIndexed, until);
   }
 
-  /** Makes what other servers can take of it: a checkpoint where its log needs one, and files of all that is worth one. */
-  async share(signal: CancelSignal): Promise<void> {
-    // Both have ended before it may be closed.
-    const outcomes = await Promise.allSettled([
-      this.#options.logged?.checkpoint(),
-      this.keeper?.share(signal),
-    ]);
-    const failed = outcomes.find((outcome) => outcome.status === "rejected");
-    if (failed !== undefined) throw failed.reason;
+  /** What its store is where other servers write it, too. */
+  get logged(): LoggedRecordStore | undefined {
+    return this.#options.logged;
   }
 
-  /** A changed schema or configuration; searches follow it once it resolves. */
+  /**
+   * A changed schema or configuration; searches follow it once it resolves. 503 where what is indexed changes, and the index is not
+   * here yet: it keeps the former one then, and also where another call was faster.
+   */
   async setSchema(schema: JsonObject): Promise<void> {
+    const [plan, before] = [indexPlan(schema), this.#schema];
+    const isChanged = !isDeepStrictEqual(plan, this.#plan);
+    if (isChanged && isCold(this.logged)) {
+      await whenWarm(this.logged);
+      if (this.#schema !== before) return;
+    }
     this.#schema = schema;
-    const plan = indexPlan(schema);
-    if (isDeepStrictEqual(plan, this.#plan)) return;
+    if (!isChanged) return;
     this.#plan = plan;
     // An index that is being made goes by the plan it was begun with; without one, there is nothing to change.
     await this.#indexing?.catch(() => undefined);
@@ -201,7 +206,7 @@ export class OpenCollection {
 
   async delete(request: DeleteRequest, signal: CancelSignal, times: StageTimes): Promise<number> {
     // A filter is checked whether there is anything to filter or not.
-    if (request.where === null && (request.ids === null || this.#options.storedRecords() === 0)) return 0;
+    if (request.where === null && (request.ids === null || this.#size === 0)) return 0;
     return deleteRecords(this.#deleting, request, signal, times);
   }
 
@@ -220,6 +225,7 @@ export class OpenCollection {
   ): Promise<CommitResult> {
     const recordCount = countRecords(operations);
     if (recordCount === 0) {
+      await whenWarm(this.logged);
       if (observed !== null) runSteps(checkUnchanged(this.#store, observed, this.#hasChunks));
       return { firstSequence: null, recordCount };
     }
@@ -251,8 +257,9 @@ export class OpenCollection {
   get #deleting(): DeletingCollection {
     const [gate, progress, store] = [this.#gate, this.#progress, this.#store];
     const { schema, reads } = this;
-    const refresh = this.#options.logged === undefined ? null : async (): Promise<void> => this.refresh();
-    return { gate, progress, store, schema, reads, refresh, commit: (plan) => this.#commit(plan) };
+    const refresh = this.logged === undefined ? null : async (): Promise<void> => this.refresh();
+    const collection = { gate, progress, store, logged: this.logged, schema, reads, refresh };
+    return { ...collection, commit: (plan) => this.#commit(plan) };
   }
 
   get #hasChunks(): boolean {
@@ -335,35 +342,22 @@ export class OpenCollection {
     try {
       const change = await this.#store.apply((view) => {
         from = view.head.sequence;
-        return this.#planAndKeep(view, plan(view), (release) => {
+        return planAndKeep(view, plan(view), this.#indexed?.versions, (release) => {
           // An earlier plan of the same batch, which others were faster than.
           settled();
           settled = release;
         });
       });
       const archived = archiving?.append(from, change);
-      const indexing = this.#indexChanges.run(this.#toIndex(change));
+      // Without an index only the schema hears of it.
+      const steps = this.#indexed?.apply(change) ?? this.#kinds.learn(change.puts);
+      const indexing = this.#indexChanges.run(steps);
       for (const pending of [indexing, archived]) if (pending !== undefined) await pending;
       return change;
     } finally {
       archiving?.end();
       settled();
     }
-  }
-
-  *#planAndKeep(
-    view: StoreView,
-    plan: Generator<void, StoreChange>,
-    onKept: (release: () => void) => void,
-  ): Generator<void, StoreChange> {
-    const planned = yield* plan;
-    if (this.#indexed !== null) onKept(yield* this.#indexed.versions.keep(view, planned));
-    return planned;
-  }
-
-  /** Without an index only the schema hears of it. */
-  #toIndex(change: StoreChange): Generator<void, void> {
-    return this.#indexed?.apply(change) ?? this.#kinds.learn(change.puts);
   }
 
   /** New metadata keys and the first dimension are in the catalog before the write is acknowledged. */
@@ -387,13 +381,17 @@ export class OpenCollection {
     this.#schema = extended ?? this.#schema;
   }
 
+  get #size(): number {
+    return this.#indexed?.size ?? this.#options.storedRecords();
+  }
+
   #held(): HeldRecords {
-    const records = this.#indexed?.size ?? this.#options.storedRecords();
-    return { records, bytes: this.#options.usedBytes(), writtenAt: Date.now() };
+    return { records: this.#size, bytes: this.#options.usedBytes(), writtenAt: Date.now() };
   }
 
   /** Whole batches, all that were acknowledged before, into a new folder. */
-  copyTo(folder: string): Promise<void> {
-    return this.#options.copyTo(folder);
+  async copyTo(folder: string): Promise<void> {
+    await whenWarm(this.logged);
+    await this.#options.copyTo(folder);
   }
 }

@@ -1,6 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import type { IndexPlan, Metadata } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
+import { DataAbsent } from "../storage/data-absent.ts";
 import { runSteps } from "../storage/steps.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
 import { BLOCK_DOCS } from "../segment/block-docs.ts";
@@ -109,6 +110,34 @@ describe("CollectionIndex", () => {
       expect(offsets(index)).toStrictEqual(Array.from({ length: count }, (_, i) => i));
       index.close();
     }
+  });
+
+  it("seals nothing and needs no records while it is being filled", async () => {
+    const stored = Array.from({ length: 500 }, (_, i) => record(i, { sequence: 1_000 + i }));
+    const problems: unknown[] = [];
+    let isHere = false;
+    const read = (offset: number): StoredRecord | null => {
+      if (!isHere) throw new DataAbsent(null);
+      return stored[offset] ?? null;
+    };
+    const index = new CollectionIndex(
+      PLAN,
+      { read, readVector: read },
+      { sizes: SIZES, denseRows: 1, filling: true, onProblem: (error) => void problems.push(error) },
+    );
+    for (const { offset } of stored) index.put(record(offset));
+    // Most rows of each segment go.
+    for (const one of stored) if (one.offset % 4 > 0) index.put(one);
+    for (const one of stored) if (one.offset % 4 === 0) index.put(one);
+    runSteps(index.keepUp(10_000));
+    expect(index.segments.filter(({ segment }) => segment.isSealed)).toEqual([]);
+    isHere = true;
+    index.filled();
+    await built(index);
+    expect(index.segments.filter(({ segment }) => segment.isSealed)).not.toEqual([]);
+    expect(offsets(index)).toEqual(stored.map(({ offset }) => offset));
+    expect(problems).toEqual([]);
+    index.close();
   });
 
   it("keeps about as much garbage as there are rows, also where no segment is ever full", async () => {

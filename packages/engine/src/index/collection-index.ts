@@ -201,7 +201,7 @@ export class CollectionIndex {
   /** For whoever has written so many rows: see `seal-among-writes.ts`. In steps as `change`, and not within one. */
   keepUp(rows: number): Generator<void, void> {
     const written = { rows, unsealed: this.#segments.unsealed, segmentRows: this.#sizes.sealedRows };
-    return this.#work.nowInSteps(sealAmongWrites(written, () => this.maintain(false)));
+    return this.#work.nowInSteps(sealAmongWrites(written, () => !this.#filling && this.maintain(false)));
   }
 
   /** A changed schema or configuration, in steps as `change`. The space stays. */

@@ -2,6 +2,7 @@
  * Full segments that most rows have left before they were sealed: every write moves some of the others to the newest segment,
  * so garbage stays within about what lives.
  */
+import { DataAbsent } from "../storage/data-absent.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
 import type { RecordReader } from "./collection-index-options.ts";
 import type { LiveSegment, SegmentList } from "./segment-list.ts";
@@ -58,17 +59,27 @@ export class HollowSegments {
     while (this.isMoving && this.step()) yield;
   }
 
+  /** `null`: gone, or not on this machine yet. */
+  #read(offset: number): StoredRecord | null {
+    try {
+      return this.#options.reader.read(offset);
+    } catch (error) {
+      if (error instanceof DataAbsent) return null;
+      throw error;
+    }
+  }
+
   /** Stages the move of some rows, which keep their sequence numbers, in steps. */
   *move(): Generator<void, void> {
     const hollow = this.next;
     if (hollow === undefined) return;
-    const { reader, write } = this.#options;
+    const { write } = this.#options;
     const { segment } = hollow;
     for (let left = MOVED_PER_WRITE; left > 0 && hollow.keptCount > 0; this.#moved++) {
       if (this.#moved >= segment.capacity) this.#moved = 0;
       if (!hollow.isKept(this.#moved)) continue;
       left--;
-      const record = reader.read(segment.offsets[this.#moved]!);
+      const record = this.#read(segment.offsets[this.#moved]!);
       // Another version is on its way here, by the write that made it.
       if (record !== null && record.sequence === segment.sequences[this.#moved]) yield* write(record);
     }

@@ -12,7 +12,7 @@ import type { ReadOptions } from "../storage/files/segment-files.ts";
 import { BLOCK_DOCS } from "../segment/block-docs.ts";
 import type { DenseTally } from "../segment/dense-tally.ts";
 import { type CodedRows, codedRows } from "./coded-rows.ts";
-import { searchDense } from "../segment/dense/search-dense.ts";
+import { type DenseSearch, searchDense } from "../segment/dense/search-dense.ts";
 import { DocBases } from "./doc-bases.ts";
 import { RowSet } from "./row-set.ts";
 import type { LiveSegment, RowPlace } from "./segment-list.ts";
@@ -30,6 +30,7 @@ export interface DenseRequest {
   readonly exact: boolean;
   /** Exact distance to the record at a position. May throw. */
   readonly distanceAt: (position: number) => number;
+  readonly ahead?: DenseSearch["ahead"];
   /** Counts how it goes. */
   readonly tally?: DenseTally | undefined;
 }
@@ -102,7 +103,7 @@ export class IndexSnapshot {
    * the query is too long. Pauses about every millisecond.
    */
   *searchDense(
-    { query, k, exact, distanceAt, tally }: DenseRequest,
+    { query, k, exact, distanceAt, ahead, tally }: DenseRequest,
     rows: RowSet,
   ): Generator<void, DenseAnswer | null> {
     const { parts, rest } = this.#codedOf(rows);
@@ -115,6 +116,7 @@ export class IndexSnapshot {
       exact,
       size,
       distanceAt,
+      ahead,
       tally,
     }))
       top.push(distance, this.offset(position), position);

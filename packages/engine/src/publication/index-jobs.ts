@@ -10,13 +10,14 @@ import { UpkeepRounds } from "../upkeep-rounds.ts";
 export interface IndexJobsOptions {
   readonly jobs: PostgresIndexJobs;
   /** Makes what other servers can take of a collection, up to its newest state. Rejects where something could not be made. */
-  readonly work: (collection: string, signal: CancelSignal) => Promise<void>;
+  readonly work: (job: IndexJob, signal: CancelSignal) => Promise<void>;
   /** `collection` is left out where it is about none. */
   readonly onProblem: (error: unknown, collection?: string) => void;
 }
 
 /** One computes while another waits for the object store. */
 const AT_ONCE = 2;
+const QUIET_CODES: ReadonlySet<string> = new Set(["unavailable", "not_found"]);
 /** Signs of life for each claim that would end without one. */
 const BEATS = 4;
 
@@ -70,12 +71,12 @@ export class IndexJobs {
   async #work(job: IndexJob): Promise<void> {
     const { jobs, work, onProblem } = this.#options;
     try {
-      await work(job.collection, this.#closing);
+      await work(job, this.#closing);
     } catch (error) {
       if (this.#closing.aborted) return;
-      // What passes by itself was told of where it happened, if it is worth it.
-      const mayPass = error instanceof SheafError && error.code === "unavailable";
-      if (!mayPass) onProblem(error, job.collection);
+      // What passes by itself was told of where it happened, if it is worth it. What a dropped collection has left is swept.
+      const isNoProblem = error instanceof SheafError && QUIET_CODES.has(error.code);
+      if (!isNoProblem) onProblem(error, job.collection);
       await this.#reached(() => jobs.failed(job));
       return;
     }

@@ -179,7 +179,8 @@ describe("engines on one database and one object store", () => {
     const path = temporaryFolder();
     const two = await shared.open(path);
     await expectSame(one, two, ref);
-    expect(segmentsIn(indexOf(path, ref))).toEqual(expect.arrayContaining([...known]));
+    // Behind the calls.
+    await expect.poll(() => segmentsIn(indexOf(path, ref))).toEqual(expect.arrayContaining([...known]));
     const key = { type: "compare", key: "new-1", operator: "$eq", value: 1n } as const;
     expect(await two.count(ref, { ids: null, where: key })).toBe(
       await one.count(ref, { ids: null, where: key }),

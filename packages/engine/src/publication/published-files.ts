@@ -2,10 +2,12 @@
  * Index files of one collection: those of its folder, and those that another server, or this one, has published, which are
  * fetched into the folder when they are first opened. So the folder is a cache on disk: what is damaged there is set aside,
  * and fetched again. An object is looked at as a whole before anything is read of it; one that is not what was written
- * is left where it is, for other servers and a person to look at, and counts as missing here.
+ * is left where it is, for other servers and a person to look at, and counts as missing here. So that calls need not wait
+ * for whole files, these can be read where they are until they are here: then each range is held to its checksum alone.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { type CancelSignal, throwIfAborted } from "@sheaf/protocol";
+import { type CancelSignal, SheafError, throwIfAborted } from "@sheaf/protocol";
+import { ArrivingFile } from "./arriving-file.ts";
 import type { FolderFiles } from "../storage/files/folder-files.ts";
 import { openSections } from "../storage/files/section-reader.ts";
 import type { FileIdentity } from "../storage/files/section-writer.ts";
@@ -36,6 +38,9 @@ export class PublishedFiles implements SegmentFiles {
   readonly #folder: FolderFiles;
   #published: ReadonlyMap<string, FileIdentity> = new Map();
   readonly #fetching = new Map<string, Promise<boolean>>();
+  #isReadThere = false;
+  /** Are read where they are. */
+  readonly #arriving = new Set<ArrivingFile>();
 
   constructor(options: PublishedFilesOptions) {
     this.#options = options;
@@ -53,8 +58,37 @@ export class PublishedFiles implements SegmentFiles {
 
   async open(name: string, options: ReadOptions = {}): Promise<SegmentFile | null> {
     const here = await this.#folder.open(name, options);
-    if (here !== null || !(await this.fetch(name, options.signal))) return here;
-    return this.#folder.open(name, options);
+    if (here !== null) return here;
+    const there = await this.#openThere(name, options);
+    if (there !== null) return there;
+    return (await this.fetch(name, options.signal)) ? this.#folder.open(name, options) : null;
+  }
+
+  async #openThere(name: string, options: ReadOptions): Promise<SegmentFile | null> {
+    if (!this.#isReadThere || !this.#published.has(name)) return null;
+    const there = await this.#options.objects.open(name, options);
+    if (there === null) return null;
+    const file = new ArrivingFile(there);
+    this.#arriving.add(file);
+    return file;
+  }
+
+  /** From now on files that are not here are opened where they are, until `fetchRead`. */
+  readThere(): void {
+    this.#isReadThere = true;
+  }
+
+  /** Has all files here that are read where they are. 503 where one cannot be had, which was told. */
+  async fetchRead(signal: CancelSignal): Promise<void> {
+    this.#isReadThere = false;
+    const fetched = async (file: ArrivingFile): Promise<void> => {
+      this.#arriving.delete(file);
+      if (file.isClosed) return;
+      const here = (await this.fetch(file.name, signal)) ? await this.#folder.open(file.name) : null;
+      if (here === null) throw notFetched();
+      await file.arrived(here);
+    };
+    await Promise.all(Array.from(this.#arriving, fetched));
   }
 
   /** `false`: it is not published, or cannot be had. Callers that want one file at the same time share its requests. */
@@ -84,8 +118,11 @@ export class PublishedFiles implements SegmentFiles {
     return this.#folder.remove(name);
   }
 
-  /** Of the folder; the object stays. */
+  /** Of the folder; the object stays. Whatever is opened after something was damaged is looked at as a whole first. */
   quarantine(name: string): Promise<void> {
+    this.#isReadThere = false;
+    // Whoever opened it there is rid of it.
+    for (const file of this.#arriving) if (file.name === name) this.#arriving.delete(file);
     return this.#folder.quarantine(name);
   }
 
@@ -102,6 +139,9 @@ export class PublishedFiles implements SegmentFiles {
   }
 
   async #fetch(file: FileIdentity, signal: CancelSignal | undefined): Promise<boolean> {
+    // It came while this waited for its turn.
+    const here = await this.#folder.open(file.name);
+    if (here !== null) return here.close().then(() => true);
     for (let attempt = 1; ; attempt++) {
       const object = await this.#options.objects.open(file.name, { signal });
       if (object === null) throw new SegmentDamaged(file.name, null, "the object store does not have it");
@@ -118,6 +158,11 @@ export class PublishedFiles implements SegmentFiles {
       }
     }
   }
+}
+
+function notFetched(): SheafError {
+  const words = "the index of the collection could not be fetched; try again";
+  return new SheafError("unavailable", words, { retryAfterSeconds: 5 });
 }
 
 /** Every byte of a file against its checksums. Throws `SegmentDamaged`. */

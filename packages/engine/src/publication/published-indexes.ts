@@ -64,6 +64,8 @@ export class PublishedIndexes {
   readonly #limits: PublicationLimits;
   readonly #publishing = new Slots(PUBLISHING);
   readonly #fetching = new Slots(FETCHING);
+  /** Collections whose files are to be here as a whole before anything is read of them. */
+  readonly #doubted = new Set<string>();
   /** By collection, the newest published manifest that was of no use here. */
   readonly #rejected = new Map<string, number>();
   readonly #sweeps: UpkeepRounds;
@@ -107,6 +109,9 @@ export class PublishedIndexes {
       files,
       publisher,
       reject,
+      doubt: () => this.#doubted.add(id),
+      // Once.
+      isDoubted: this.#doubted.delete(id),
       found: isOfUse ? found : null,
       behindBy: this.#limits.operations,
     });
@@ -136,10 +141,15 @@ export class PublishedIndexes {
   }
 }
 
+/** `false`: all calls wait for what is not here yet. */
+export type FillBehind = (work: (signal: CancelSignal) => Promise<void>) => boolean;
+
 interface PublishedIndexOptions extends PublishedCollection {
   readonly files: PublishedFiles;
   readonly publisher: Publisher;
   readonly reject: () => void;
+  readonly doubt: () => void;
+  readonly isDoubted: boolean;
   /** What can be had; `null`: nothing. */
   readonly found: PublishedManifest | null;
   /** Operations by which the folder's own index may be older. */
@@ -165,15 +175,21 @@ export class PublishedIndex {
     return this.#options.files;
   }
 
-  /** Has the folder begin with what is published, where it lacks a file of its own index, or that is much older, or none. */
-  async adopt(signal: CancelSignal): Promise<void> {
-    const { folder, found, lineage, behindBy } = this.#options;
+  /**
+   * Has the folder begin with what is published, where it lacks a file of its own index, or that is much older, or none.
+   * `fill`: files are read where they are, until what it is told to do is done; it does nothing where calls wait for all of it
+   * anyway.
+   */
+  async adopt(signal: CancelSignal, fill: FillBehind | null = null): Promise<void> {
+    const { folder, found, lineage, files, isDoubted, behindBy } = this.#options;
     if (!found?.manifest) return;
+    const isReadThere = !isDoubted && fill?.((closing) => this.#fetchRead(closing)) === true;
+    if (isReadThere) files.readThere();
     const { manifest, nextN } = await readManifest(folder, { signal });
     const isUsable = manifest?.lineage === lineage && (await this.#canBeOpened(manifest));
     if (isUsable && manifest.covers > found.manifest.covers - behindBy) return;
     throwIfAborted(signal);
-    const isWhole = await this.#fetchAll(found.manifest, signal);
+    const isWhole = isReadThere || (await this.#fetchAll(found.manifest, signal));
     if (isUsable && !isWhole) return;
     await installManifest(folder, { ...found.manifest, n: nextN, lineage });
     this.#isAdopted = true;
@@ -199,8 +215,22 @@ export class PublishedIndex {
     if (this.#isAdopted) this.#options.reject();
   }
 
+  /** Where files were read as they were needed, whoever opens the collection next looks at all of each first. */
+  doubt(): void {
+    this.#options.doubt();
+  }
+
   close(): Promise<void> {
     return this.#options.publisher.close();
+  }
+
+  async #fetchRead(signal: CancelSignal): Promise<void> {
+    try {
+      await this.#options.files.fetchRead(signal);
+    } catch (error) {
+      if (!signal.aborted) this.doubt();
+      throw error;
+    }
   }
 
   /** All files are here or published. */

@@ -20,6 +20,7 @@ import {
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
 import type { RowSet } from "../index/row-set.ts";
 import type { ResultBatch } from "../engine.ts";
+import { withData } from "../storage/data-absent.ts";
 import type { ReadTicket } from "../storage/version-history.ts";
 import { explainedNothing } from "./explain/explain-search.ts";
 import { Explanations } from "./explain/explanations.ts";
@@ -215,7 +216,7 @@ export async function executeNext(
   try {
     const pace = new Pace(signal, tenant);
     if (pace.isDue) await pace.breathe();
-    const batch = await reader.nextBatch(pace);
+    const batch = await withData(reader.source ?? {}, () => reader.nextBatch(pace), signal);
     return highlighter === null ? batch : await highlighter.mark(batch, pace);
   } catch (error) {
     if (!(error instanceof StaleSnapshot)) throw error;
@@ -268,12 +269,16 @@ async function readRows<T>(
   const pace = new Pace(signal, context.tenant);
   if (pace.isDue) await pace.breathe();
   const selection = await planSelection(context, selector, signal);
-  return readSnapshot(context, async (view) => {
-    const rows = await context.times.measure("filter", () =>
-      selectedRows(context.index, selection, { view, pace }),
-    );
-    return use(rows, view.snapshot, pace);
-  });
+  return readSnapshot(
+    context,
+    async (view) => {
+      const rows = await context.times.measure("filter", () =>
+        selectedRows(context.index, selection, { view, pace }),
+      );
+      return use(rows, view.snapshot, pace);
+    },
+    signal,
+  );
 }
 
 /** Counts among the reads of its tenant until its first batch is made, also while it waits for its turn. */
@@ -307,6 +312,7 @@ async function startRead(
       return { reader, leastBytes: reader.isDone ? 0 : await reader.leastBytes(pace) };
     },
     ({ reader }) => !reader.isDone,
+    pace.signal,
   );
   const batch = result.reader.firstBatch();
   try {

@@ -9,6 +9,7 @@ import { DocumentMemory, type BlockDocuments } from "../index/document-memory.ts
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
 import { normalize } from "../kernels/distance.ts";
 import type { QueryDistance } from "../kernels/value-memory.ts";
+import type { PerhapsAbsent } from "../storage/data-absent.ts";
 import { recordBytes } from "../storage/values/record-bytes.ts";
 import { type Steps, isInSteps } from "../storage/steps.ts";
 import type {
@@ -20,7 +21,7 @@ import type {
 import type { ReadTicket } from "../storage/version-history.ts";
 
 /** The store, for what the index does not keep: documents, URIs, vectors as they were given. */
-export interface ViewedStore {
+export interface ViewedStore extends PerhapsAbsent {
   /** `null` if it is gone. The vector may lie in `into` if that is as long. */
   read(offset: number, into?: Float32Array): StoredRecord | null;
   /** `read` in steps where it takes long. */
@@ -33,6 +34,12 @@ export interface ViewedStore {
   readVector(offset: number): VectorVersion | null;
   /** How far the record's vector is from a query; `null` as `read`. */
   readDistance(offset: number, query: QueryDistance): VectorDistance | null;
+  /** Until these can be read at once, if some have to be fetched. */
+  prepare?(offsets: readonly number[]): Promise<void> | undefined;
+  /** Some may have to be fetched. */
+  readonly isCold?: boolean;
+  /** Throws `DataAbsent` where some have to be fetched. */
+  require?(offsets: readonly number[]): void;
 }
 
 export class StaleSnapshot extends Error {
@@ -133,6 +140,28 @@ export class RecordView {
 
   *#readLong(steps: Generator<void, StoredRecord | null>, position: number): Generator<void, StoredRecord> {
     return this.#ofSnapshot(yield* steps, position);
+  }
+
+  /** Has the first records among these fetched, if they have to be. */
+  prepare(positions: Int32Array): Promise<void> | undefined {
+    if (!this.isCold) return undefined;
+    const offsets = [...positions.subarray(0, MAX_AHEAD)].map((position) => this.snapshot.offset(position));
+    return this.#reader.prepare?.(offsets);
+  }
+
+  /** Where the records come from. */
+  get source(): PerhapsAbsent {
+    return this.#reader;
+  }
+
+  /** Some records may have to be fetched. */
+  get isCold(): boolean {
+    return this.#reader.isCold === true;
+  }
+
+  /** These will be read: where some have to be fetched, the read stops for all of them at once. */
+  require(positions: readonly number[]): void {
+    this.#reader.require?.(positions.map((position) => this.snapshot.offset(position)));
   }
 
   /** About as many bytes as the newest document of the record has. */

@@ -3,8 +3,9 @@
  * read when its batch is made, so that a read holds little however much it selects. Every batch is made of fresh,
  * short looks into the store through one view.
  */
-import type { ResultRecord } from "@sheaf/protocol";
+import { type ResultRecord, abortable } from "@sheaf/protocol";
 import type { ResultBatch } from "../engine.ts";
+import type { PerhapsAbsent } from "../storage/data-absent.ts";
 import { recordBytes } from "../storage/values/record-bytes.ts";
 import { type Steps, isInSteps } from "../storage/steps.ts";
 import { TurnLock } from "../storage/turn-lock.ts";
@@ -63,6 +64,8 @@ export function listOf(
 
 /** Hands out what is left of a read. */
 export interface BatchReader {
+  /** Where the records come from; left out: they are here. */
+  readonly source?: PerhapsAbsent;
   /** All records of all lists were handed out. */
   readonly isDone: boolean;
   /** Bytes that are held for what is left. */
@@ -95,6 +98,10 @@ export class ResultReader implements BatchReader {
     this.#firstBytes = firstBytes;
   }
 
+  get source(): PerhapsAbsent {
+    return this.#view.source;
+  }
+
   /** The batch that is made has room: records of the next list will be read at once. */
   get hasRoom(): boolean {
     return !this.#isFull;
@@ -112,6 +119,10 @@ export class ResultReader implements BatchReader {
 
   /** Adds the next list, and reads its records into the first batch while that has room. */
   async add(list: SelectedList, pace: Pace): Promise<void> {
+    const { known, skip, limit } = list;
+    const page = known !== null && !this.#isFull ? known.subarray(skip, skip + limit) : null;
+    const ready = page && this.#view.prepare(page);
+    if (ready) await abortable(ready, pace.signal);
     this.#lists.push(list);
     if (!this.#isFull) await this.#fill(pace);
   }

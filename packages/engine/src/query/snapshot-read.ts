@@ -4,7 +4,8 @@
  * happen, it has former versions kept for it from then on, and starts over on a newer snapshot once. So no read is
  * overtaken by writers without end, and none sees two states.
  */
-import { SheafError } from "@sheaf/protocol";
+import { type CancelSignal, SheafError } from "@sheaf/protocol";
+import { withData } from "../storage/data-absent.ts";
 import type { MemoryShare, ReadTicket } from "../storage/version-history.ts";
 import type { QueryContext } from "./query-context.ts";
 import { RecordView, StaleSnapshot } from "./record-view.ts";
@@ -19,8 +20,9 @@ const ATTEMPTS = 4;
 export async function readSnapshot<T>(
   context: QueryContext,
   read: (view: RecordView) => Promise<T>,
+  signal?: CancelSignal,
 ): Promise<T> {
-  const { result, ticket } = await openSnapshot(context, read, () => false);
+  const { result, ticket } = await openSnapshot(context, read, () => false, signal);
   ticket?.close();
   return result;
 }
@@ -36,13 +38,19 @@ export async function openSnapshot<T>(
   context: QueryContext,
   read: (view: RecordView) => Promise<T>,
   livesOn: (result: T) => boolean,
+  signal?: CancelSignal,
 ): Promise<SnapshotRead<T>> {
   let ticket: ReadTicket | null = null;
   let endedBy: MemoryShare | null = null;
   try {
+    let view!: RecordView;
+    const begin = (): Promise<T> => {
+      view = new RecordView(context.index.snapshot(), context.reader, ticket, context.documents);
+      return read(view);
+    };
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-      const view = new RecordView(context.index.snapshot(), context.reader, ticket, context.documents);
-      const outcome = await attempted(() => read(view));
+      // One that had to fetch something begins again with the newest state.
+      const outcome = await attempted(() => withData(context.reader, begin, signal));
       if (outcome instanceof StaleSnapshot) {
         context.requireStored?.(outcome.id);
       } else {

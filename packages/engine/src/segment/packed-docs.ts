@@ -6,7 +6,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { sortedOrder } from "./sorted-order.ts";
-import { lowerBound } from "./lower-bound.ts";
+import { lowerBound } from "../storage/lower-bound.ts";
 
 /** Rows between two pauses. */
 const PER_SLICE = 2_048;

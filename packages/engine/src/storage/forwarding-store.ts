@@ -1,20 +1,26 @@
 /** A record store in front of another one: it changes how batches get there, and reads what is there. */
 import type { QueryDistance } from "../kernels/value-memory.ts";
-import type {
-  RecordStore,
-  ScanOptions,
-  StoreChange,
-  StoreHead,
-  StoreView,
-  StoredChange,
+import {
+  type RecordStore,
+  type ScanOptions,
+  type StoreChange,
+  type StoreHead,
+  type StoreView,
+  type StoredChange,
+  sequenceIn,
 } from "./record-store.ts";
 import type { Steps } from "./steps.ts";
 import type { DocumentVersion, StoredRecord, VectorDistance, VectorVersion } from "./stored-record.ts";
 
 export abstract class ForwardingStore implements RecordStore {
-  readonly #store: RecordStore;
+  #store: RecordStore;
 
   constructor(store: RecordStore) {
+    this.#store = store;
+  }
+
+  /** From now on this one is in front of another, which has the same in it. */
+  protected standBefore(store: RecordStore): void {
     this.#store = store;
   }
 
@@ -50,6 +56,18 @@ export abstract class ForwardingStore implements RecordStore {
 
   readVector(offset: number): VectorVersion | null {
     return this.#store.readVector(offset);
+  }
+
+  sequenceOf(offset: number): number | null {
+    return sequenceIn(this.#store, offset);
+  }
+
+  offsetFrom(from: number): number | null | undefined {
+    return this.#store.offsetFrom?.(from);
+  }
+
+  require(offsets: Iterable<number>): void {
+    this.#store.require?.(offsets);
   }
 
   readDocument(offset: number): DocumentVersion | null {

@@ -22,8 +22,13 @@ export class MemoryRecordStore implements RecordStore {
   readonly #removals = new Map<number, string>();
   /** Sequence number of the put -> offset. */
   readonly #puts = new Map<number, number>();
-  #completeFrom = 0;
+  #completeFrom: number;
   #keptFrom = Infinity;
+
+  /** @param completeFrom Nothing is known of what operations up to this one changed. */
+  constructor(completeFrom = 0) {
+    this.#completeFrom = completeFrom;
+  }
 
   get head(): StoreHead {
     return this.#head;

@@ -38,8 +38,19 @@ export interface StoreView {
   read(offset: number, into?: Float32Array): StoredRecord | null;
   /** `read` in steps where it takes long; what is read is one version of the record. */
   readInSteps(offset: number, into?: Float32Array): Steps<StoredRecord | null>;
+  /** Throws `DataAbsent`, of all at once, where some of these are to be fetched before they can be read; left out: none is. */
+  require?(offsets: Iterable<number>): void;
   /** Ids that operations after `sequence` removed, oldest first; complete from `oldestTracked` on. */
   removedAfter(sequence: number): Iterable<string>;
+}
+
+/** Of the record with this offset; `null`: there is none. */
+export function sequenceIn(
+  store: Pick<RecordStore, "readVector" | "sequenceOf">,
+  offset: number,
+): number | null {
+  if (store.sequenceOf !== undefined) return store.sequenceOf(offset);
+  return store.readVector(offset)?.sequence ?? null;
 }
 
 /** The oldest state of a store from which on it has to know every record that was removed. */
@@ -101,6 +112,10 @@ export interface RecordStore extends StoreView {
   apply(plan: (view: StoreView) => Steps<StoreChange>): Promise<StoreChange>;
   /** `read` of the vector alone. */
   readVector(offset: number): VectorVersion | null;
+  /** `read` of the sequence number alone, where a store has that apart from the rest. */
+  sequenceOf?(offset: number): number | null;
+  /** The first offset from here on that a record has, `null`: there is none; left out, or `undefined`: only a scan tells. */
+  offsetFrom?(from: number): number | null | undefined;
   /** `read` of the document alone; its bytes are others after the next read. */
   readDocument(offset: number): DocumentVersion | null;
   /** About as many bytes as the document has, unchecked; 0 where there is none. */

@@ -8,6 +8,7 @@
  * what it replaces is kept until then at least.
  */
 import { CorruptDataError } from "./corrupt-data-error.ts";
+import { DataAbsent } from "./data-absent.ts";
 import { recordBytes } from "./values/record-bytes.ts";
 import type { StoreChange, StoreView } from "./record-store.ts";
 import type { StoredRecord } from "./stored-record.ts";
@@ -47,7 +48,7 @@ export class HistoryMemory {
 }
 
 /** What is asked of the store before a change. */
-type ReplacedState = Pick<StoreView, "head" | "read">;
+type ReplacedState = Pick<StoreView, "head" | "read" | "require">;
 type Replacements = Pick<StoreChange, "puts" | "removes">;
 
 interface Version {
@@ -86,15 +87,29 @@ export class VersionHistory {
    */
   *keep(view: ReplacedState, change: Replacements): Generator<void, () => void> {
     const kept: Version[] = [];
-    for (const offset of replacedOffsets(view, change)) {
-      if (this.#tickets.size === 0) break;
-      const version = this.#keepOne(view, offset);
-      if (version !== null) kept.push(version);
-      yield;
+    if (this.#tickets.size > 0) this.#require(view, change);
+    try {
+      for (const offset of replacedOffsets(view, change)) {
+        if (this.#tickets.size === 0) break;
+        const version = this.#keepOne(view, offset);
+        if (version !== null) kept.push(version);
+        yield;
+      }
+    } catch (error) {
+      // What was kept goes with the oldest ticket.
+      this.#settle(kept);
+      throw error;
     }
     if (this.#tickets.size > 0) return () => this.#settle(kept);
     this.#settle(kept);
     return this.#uncover();
+  }
+
+  /** Nobody reads any more, and nothing is told of changes. */
+  close(): void {
+    this.#memory.held -= this.#bytes;
+    [this.#bytes, this.#versions] = [0, []];
+    this.#byOffset.clear();
   }
 
   /** `null`: a change is under way that may make the newest snapshot stale. */
@@ -131,6 +146,16 @@ export class VersionHistory {
       this.#uncovered.delete(change);
       settle();
     };
+  }
+
+  /** Throws `DataAbsent` where some has to be fetched; tickets end where that is more than could be kept. */
+  #require(view: ReplacedState, change: Replacements): void {
+    try {
+      view.require?.(replacedOffsets(view, change));
+    } catch (error) {
+      if (!(error instanceof DataAbsent) || error.fetch !== null) throw error;
+      for (const ticket of this.#tickets) ticket.end("collection");
+    }
   }
 
   #keepOne(view: ReplacedState, offset: number): Version | null {

@@ -3,7 +3,7 @@
  * batch in the order of commits.
  */
 import { takeSlice } from "@sheaf/process";
-import type { CancelSignal, IndexPlan, JsonObject } from "@sheaf/protocol";
+import { type CancelSignal, type IndexPlan, type JsonObject, abortable } from "@sheaf/protocol";
 import { CollectionIndex } from "../../index/collection-index.ts";
 import { SegmentDamaged } from "../../storage/files/segment-damaged.ts";
 import type { StoreChange, StoreHead } from "../../storage/record-store.ts";
@@ -17,6 +17,7 @@ import { IndexKeeper } from "../index-keeper.ts";
 import type { OpenCollectionOptions } from "../open-collection-options.ts";
 import { FollowedWrites } from "../logged/followed-writes.ts";
 import { followerOf } from "../logged/follower.ts";
+import { onWarm } from "../logged/when-warm.ts";
 import { type HeldByCollection, heldBy } from "../open-limit.ts";
 import { indexRecords } from "../opening/index-records.ts";
 import type { SchemaInference } from "../schema-inference.ts";
@@ -82,9 +83,12 @@ export class IndexedRecords {
     try {
       const isRestored = (await indexed.keeper?.open(options.progress, signal)) ?? false;
       if (!isRestored) await indexed.#rebuild(signal);
-      indexed.#index.filled();
       options.progress.opened();
-      indexed.keeper?.opened(isRestored);
+      // What goes on behind the calls reads records.
+      onWarm(options.logged, () => {
+        indexed.#index.filled();
+        indexed.keeper?.opened(isRestored);
+      });
       return indexed;
     } catch (error) {
       await indexed.#followed.close();
@@ -153,6 +157,7 @@ export class IndexedRecords {
   async close(): Promise<void> {
     await Promise.all([this.keeper?.close(), this.#followed.close()]);
     await takeSlice(this.#options.tenant);
+    this.versions.close();
     this.#index.close();
   }
 
@@ -163,9 +168,11 @@ export class IndexedRecords {
   }
 
   async #rebuild(signal: CancelSignal): Promise<void> {
-    const { store, progress, onProblem } = this.#options;
-    const filled = { index: this.#index, kinds: this.#collection.kinds, damaged: this.#damaged };
-    await indexRecords(store, { ...filled, progress, onProblem }, signal);
+    const { store, logged, progress, onProblem } = this.#options;
+    const filled = logged?.warming?.filled();
+    if (filled !== undefined) await abortable(filled, signal);
+    const target = { index: this.#index, kinds: this.#collection.kinds, damaged: this.#damaged };
+    await indexRecords(store, { ...target, progress, onProblem }, signal);
   }
 
   #newReads(): CollectionReads {
@@ -181,11 +188,11 @@ export class IndexedRecords {
   }
 
   #newKeeper(): IndexKeeper | null {
-    const { indexFiles, store, log, onProblem } = this.#options;
+    const { indexFiles, store, logged, log, onProblem } = this.#options;
     const { kinds, changes } = this.#collection;
     if (indexFiles === undefined) return null;
     return new IndexKeeper(indexFiles, {
-      ...{ store, index: this.#index, kinds, log, onProblem },
+      ...{ store, warming: logged?.warming ?? null, index: this.#index, kinds, log, onProblem },
       change: (steps) => changes.run(steps),
       plan: () => this.#plan,
       readable: () => this.#readable,

@@ -2,11 +2,13 @@
 import { SheafError } from "@sheaf/protocol";
 import { unknownCollection } from "../../catalog/collection-entries.ts";
 import type { CheckpointFiles } from "../../storage/log/checkpoint-files.ts";
-import type { CommitLog } from "../../storage/log/commit-log.ts";
+import { type CommitLog, ViewVoid } from "../../storage/log/commit-log.ts";
+import { CHECKPOINT_AFTER_BYTES } from "../../storage/log/checkpoint-log.ts";
 import { HeadReader } from "../../storage/log/head-reader.ts";
 import { LogCheckpoints, type ViewCopy } from "../../storage/log/log-checkpoints.ts";
+import { Slots } from "../../storage/objects/slots.ts";
 import { type Usage, requireFits } from "../../storage/usage.ts";
-import { type LogView, LoggedRecordStore, ViewVoid } from "../../storage/log/logged-record-store.ts";
+import { type LogView, LoggedRecordStore } from "../../storage/log/logged-record-store.ts";
 
 /** What a collection's log is called, and which one it is. */
 export interface LogName {
@@ -33,6 +35,10 @@ const MOST_VIEWS = 4;
 /** Each finds that it is too much, and that there is room right after. */
 const MOST_COPIES = 8;
 
+/** Collections whose records are read behind their calls: each may take some 300 MB of memory until they are here. */
+const MOST_COLD = 2;
+/** Logs that nobody writes any more, which are trimmed sooner than they need it. */
+const QUIET_AT_ONCE = 2;
 /** Openings. */
 const COUNTED_AFTER = 256;
 
@@ -41,6 +47,8 @@ export interface CollectionLogsOptions {
   readonly most: Usage;
   /** Of a log, before which no checkpoint is written. */
   readonly checkpointAfterBytes?: number | undefined;
+  /** As `LogCheckpointsOptions` has it. */
+  readonly checkpointQuietMs?: number | undefined;
   /** As the log's own. */
   readonly maxLogBytes?: number | undefined;
   readonly appendAttempts?: number | undefined;
@@ -50,6 +58,8 @@ export interface CollectionLogsOptions {
   readonly isLeft?: (() => boolean) | undefined;
   /** Collections are opened for what can be made of them, and neither they nor the catalog are changed. */
   readonly changesNothing?: boolean | undefined;
+  /** Bytes of such a file from which on it is read behind the first calls; by default an eighth of what a log needs. */
+  readonly coldFromBytes?: number | undefined;
 }
 
 export class CollectionLogs {
@@ -57,6 +67,8 @@ export class CollectionLogs {
   readonly #heads: HeadReader;
   readonly #options: CollectionLogsOptions;
   readonly #open = new Set<LoggedRecordStore>();
+  #cold = 0;
+  readonly #quiet = new Slots(QUIET_AT_ONCE);
 
   /** @param log Closed with this. */
   constructor(log: CommitLog, options: CollectionLogsOptions) {
@@ -136,18 +148,28 @@ export class CollectionLogs {
     const {
       most,
       checkpointAfterBytes: leastBytes,
+      checkpointQuietMs: quietMs,
       maxLogBytes,
       appendAttempts,
       files,
       isLeft,
     } = this.#options;
     const quota = { owner: tenant, most };
-    const rules = { leastBytes, maxLogBytes, isLeft, onProblem };
+    let opened: LoggedRecordStore | null = null;
     const isWhole = name.partition === undefined;
-    const checkpoints = isWhole ? new LogCheckpoints({ ...name, log, files, copy, ...rules }) : undefined;
+    const checkpoints = isWhole
+      ? new LogCheckpoints({
+          ...{ ...name, log, files, copy },
+          ...{ leastBytes, quietMs, maxLogBytes, isLeft, onProblem },
+          inTurn: (work) => this.#quiet.run(work),
+          refresh: async () => opened?.refresh(),
+        })
+      : undefined;
+    const claimCold = (bytes: number): (() => void) | null => this.#claimCold(bytes);
     try {
-      const places = { ...name, log, files, heads, view, checkpoints, quota, appendAttempts };
-      const store = await LoggedRecordStore.open(places);
+      const places = { ...name, log, files, heads, view, checkpoints, quota, appendAttempts, claimCold };
+      const store = await LoggedRecordStore.open({ ...places, onProblem });
+      opened = store;
       // Those that were closed go when they are counted.
       if (this.#open.size % COUNTED_AFTER === 0) this.measure();
       this.#open.add(store);
@@ -156,5 +178,13 @@ export class CollectionLogs {
       await view.close();
       throw error;
     }
+  }
+
+  #claimCold(checkpointBytes: number): (() => void) | null {
+    const { checkpointAfterBytes = CHECKPOINT_AFTER_BYTES, coldFromBytes = checkpointAfterBytes / 8 } =
+      this.#options;
+    if (checkpointBytes < coldFromBytes || this.#cold === MOST_COLD) return null;
+    this.#cold++;
+    return () => void this.#cold--;
   }
 }

@@ -4,9 +4,9 @@
  */
 import { type CatalogReport, watchCatalog } from "../../catalog/catalog-watch.ts";
 import type { CatalogNews } from "../../storage/catalog/catalog-news.ts";
-import { type CancelSignal, SheafError, partitionsOf } from "@sheaf/protocol";
+import { type CancelSignal, partitionsOf } from "@sheaf/protocol";
 import { IndexJobs } from "../../publication/index-jobs.ts";
-import type { PostgresIndexJobs } from "../../storage/postgres/postgres-index-jobs.ts";
+import type { IndexJob, PostgresIndexJobs } from "../../storage/postgres/postgres-index-jobs.ts";
 import { collectionOf, partitionName } from "../../storage/folder/partition-name.ts";
 import { UpkeepRounds } from "../../upkeep-rounds.ts";
 import { type DiscardingParts, discardCollections } from "../removal/discard-collections.ts";
@@ -63,7 +63,7 @@ export function startSharedUpkeep(options: SharedUpkeepOptions): { close(): Prom
     jobs &&
     new IndexJobs({
       jobs,
-      work: (id, signal) => shareCollection(pool, id, signal),
+      work: (job, signal) => shareCollection(pool, job, signal),
       onProblem: telling("what other servers could take of a collection was not made; it is tried again"),
     });
   return {
@@ -74,25 +74,36 @@ export function startSharedUpkeep(options: SharedUpkeepOptions): { close(): Prom
 }
 
 /** Closed again: an index node has a part of all collections' work, and this one may not come back for long. */
-async function shareCollection(pool: CollectionPool, id: string, signal: CancelSignal): Promise<void> {
-  const partitions = await shareOne(pool, id, signal);
+async function shareCollection(
+  pool: CollectionPool,
+  { collection: id, isQuiet }: IndexJob,
+  signal: CancelSignal,
+): Promise<void> {
+  const partitions = await shareOne(pool, id, isQuiet, signal);
   if (partitions === 1) return;
-  for (let n = 0; n < partitions; n++) await shareOne(pool, partitionName(id, n), signal);
+  for (let n = 0; n < partitions; n++) await shareOne(pool, partitionName(id, n), isQuiet, signal);
 }
 
 /** How many partitions it has. */
-async function shareOne(pool: CollectionPool, name: string, signal: CancelSignal): Promise<number> {
+async function shareOne(
+  pool: CollectionPool,
+  name: string,
+  isQuiet: boolean,
+  signal: CancelSignal,
+): Promise<number> {
   try {
     // However long it takes.
     await pool.open(name);
     return await pool.use(name, signal, async (collection, dropped) => {
-      await collection.share(dropped);
+      // Both have ended before it may be closed.
+      const outcomes = await Promise.allSettled([
+        collection.logged?.checkpoint(isQuiet),
+        collection.keeper?.share(dropped),
+      ]);
+      const failed = outcomes.find((outcome) => outcome.status === "rejected");
+      if (failed !== undefined) throw failed.reason;
       return partitionsOf(collection.schema);
     });
-  } catch (error) {
-    const isGone = error instanceof SheafError && error.code === "not_found";
-    if (!isGone) throw error;
-    return 1;
   } finally {
     await pool.whileClosed(name, async () => {});
   }

@@ -9,14 +9,14 @@ import type { CollectionIndex } from "../../index/collection-index.ts";
 import type { RestoredSegment } from "../../index/files/restore-index.ts";
 import type { LiveSegment } from "../../index/segment-list.ts";
 import { hasBit, listBits } from "../../segment/bits.ts";
-import { lowerBound } from "../../segment/lower-bound.ts";
-import type { RecordStore } from "../../storage/record-store.ts";
+import { lowerBound } from "../../storage/lower-bound.ts";
+import { type RecordStore, sequenceIn } from "../../storage/record-store.ts";
 import { runInTurns } from "../../storage/steps.ts";
 import type { StoredRecord } from "../../storage/stored-record.ts";
 import type { SchemaInference } from "../schema-inference.ts";
 import type { OpeningProgress } from "./opening-progress.ts";
 
-type Records = Pick<RecordStore, "head" | "readVector" | "scan">;
+type Records = Pick<RecordStore, "head" | "readVector" | "sequenceOf" | "offsetFrom" | "scan">;
 
 export interface LostRowsTarget {
   readonly index: CollectionIndex;
@@ -62,7 +62,7 @@ function* liveSteps(
   for (let docId = 0; docId < sequences.length; docId++) {
     // DocIds of no row have the number 0, which no operation has.
     const sequence = sequences[docId]!;
-    if (sequence > 0 && store.readVector(offsets[docId]!)?.sequence === sequence)
+    if (sequence > 0 && sequenceIn(store, offsets[docId]!) === sequence)
       live[docId >>> 5]! |= 1 << (docId & 31);
     yield;
   }
@@ -109,6 +109,13 @@ class LostRows {
     while (!this.isDone && !isSliceOver()) {
       this.next = this.#absentFrom(this.next);
       if (this.next === this.#from + STRETCH && this.next < this.#store.head.nextOffset) continue;
+      const next = this.#store.offsetFrom?.(this.next);
+      this.isDone = next === null;
+      if (next === null) return;
+      if (next !== undefined && next > this.next) {
+        this.next = next;
+        continue;
+      }
       const [record] = this.#store.scan(this.next, { into: this.#into });
       this.isDone = record === undefined;
       if (record === undefined) return;

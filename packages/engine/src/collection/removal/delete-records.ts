@@ -2,9 +2,11 @@
 import { type CancelSignal, type DeleteRequest, type JsonObject, throwIfAborted } from "@sheaf/protocol";
 import type { SelectedRecords } from "../../query/partitioned/read-partitions.ts";
 import type { StageTimes } from "../../query/stage-times.ts";
+import type { LoggedRecordStore } from "../../storage/log/logged-record-store.ts";
 import type { RecordStore, StoreChange, StoreView } from "../../storage/record-store.ts";
 import type { RecordReads } from "../collection-reads.ts";
 import type { IndexProgress } from "../index-progress.ts";
+import { whenWarm } from "../logged/when-warm.ts";
 import { againWhileOutdated, isOutdated, requireStill } from "../logged/outdated-plan.ts";
 import { planRemove } from "../plan-write.ts";
 import type { WriteGate } from "../write-gate.ts";
@@ -17,6 +19,8 @@ export interface DeletingCollection {
   readonly progress: IndexProgress;
   /** Has the store follow what other servers have written; `null`: nobody else writes. */
   readonly refresh: (() => Promise<void>) | null;
+  /** As of `OpenCollection`. */
+  readonly logged: LoggedRecordStore | undefined;
   readonly commit: (plan: (view: StoreView) => Generator<void, StoreChange>) => Promise<StoreChange>;
 }
 
@@ -30,6 +34,7 @@ export async function deleteRecords(
   const { gate, progress, reads, schema, store, refresh } = collection;
   const { ids, where } = request;
   const matching = async (): Promise<StoreChange> => {
+    await whenWarm(collection.logged);
     const { state, offsets } = await reads.selected(request, signal, times);
     throwIfAborted(signal);
     // Partitions may have come further than what is written on.

@@ -10,7 +10,7 @@ import type { EngineLogEntry } from "../../engine-log.ts";
 import type { EngineDatabase, EngineObjects } from "../../local-engine-options.ts";
 import { DataFolder } from "../../storage/folder/data-folder.ts";
 import { ObjectFiles } from "../../storage/objects/object-files.ts";
-import { ObjectStore, type ObjectStoreSettings } from "../../storage/objects/object-store.ts";
+import { ObjectStore } from "../../storage/objects/object-store.ts";
 import { PostgresDatabase, type PostgresSettings } from "../../storage/postgres/postgres-database.ts";
 import { PostgresManifests } from "../../storage/postgres/postgres-manifests.ts";
 import { makeCollection, readAll, write } from "../../testing/engine-fixtures.ts";
@@ -46,11 +46,11 @@ export class ObjectCluster {
 
   constructor(
     database: PostgresSettings,
-    objects: ObjectStoreSettings,
+    objects: EngineObjects,
     { publication, ...more }: ClusterOptions = {},
   ) {
     this.database = { ...database, ...more };
-    const settings = { ...objects, limits: { attempts: 2 } };
+    const settings = { ...objects, limits: { attempts: 2, ...objects.limits } };
     this.objects = { ...settings, publication: { ...EAGER, ...publication } };
     this.store = new ObjectStore(settings);
     this.#sql = new PostgresDatabase(database);

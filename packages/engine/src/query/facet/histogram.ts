@@ -3,7 +3,7 @@
  * whose `from` is not above it; what rounding leaves outside belongs to the first and the last.
  */
 import type { FacetBucket } from "@sheaf/protocol";
-import { lowerBound } from "../../segment/lower-bound.ts";
+import { lowerBound } from "../../storage/lower-bound.ts";
 
 export class Histogram {
   /** One more than there are buckets, ascending. */

@@ -10,6 +10,7 @@ import type { CollectionIndex } from "../../index/collection-index.ts";
 import { countBits, listBits } from "../../segment/bits.ts";
 import { RowSet } from "../../index/row-set.ts";
 import type { TrigramQuery } from "../../segment/trigrams/trigram-query.ts";
+import { AbsentTogether } from "../../storage/data-absent.ts";
 import type { MetadataColumn, ColumnQuery } from "../../segment/columns/metadata-column.ts";
 import type { RowSelection } from "../../segment/columns/row-selection.ts";
 import type { DocBlock } from "../../segment/doc-block.ts";
@@ -109,17 +110,24 @@ async function matchingRows(
     const first = index * BLOCK_DOCS;
     open.push({ index, work: new BlockFilter(block, { first, row, patterns }).matching(plan, wanted) });
   }
+  const absent = new AbsentTogether();
   while (open.length > 0) {
     const tests: RegexTest[] = [];
     const waiting: typeof open = [];
     for (const one of open) {
-      const test = await untilTest(one.work, pace);
-      if (test instanceof Uint32Array) matches.words.set(test, one.index * BLOCK_WORDS);
-      else {
+      try {
+        const test = await untilTest(one.work, pace);
+        if (test instanceof Uint32Array) {
+          matches.words.set(test, one.index * BLOCK_WORDS);
+          continue;
+        }
         tests.push(test);
         waiting.push(one);
+      } catch (error) {
+        absent.hear(error);
       }
     }
+    absent.require();
     if (tests.length > 0) await scanDocuments(tests, filter.patterns, { view, pace });
     open = waiting;
   }

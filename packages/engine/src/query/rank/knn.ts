@@ -74,7 +74,8 @@ export async function denseKnn(
   const distance = new QueryDistance(space, query);
   const distanceAt = (position: number): number => view.distance(position, distance);
   const { path = densePath() } = context;
-  const request = { query, k, exact: certain, distanceAt, tally: path };
+  const ahead = view.isCold ? (positions: readonly number[]): void => view.require(positions) : undefined;
+  const request = { query, k, exact: certain, distanceAt, ahead, tally: path };
   const ready = snapshot.prepare(DENSE_NEEDS, context.pace);
   if (ready !== undefined) await ready;
   const answer = await searchDense(request, rows, snapshot, context);

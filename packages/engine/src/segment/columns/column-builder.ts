@@ -7,7 +7,7 @@ import { type MetadataArray, type MetadataValue, isSparseVector } from "@sheaf/p
 import { MEMBERS_PER_STEP } from "../../storage/member-steps.ts";
 import { GroupBuilder } from "./group-builder.ts";
 import { setRows } from "./row-selection.ts";
-import { lowerBound } from "../lower-bound.ts";
+import { lowerBound } from "../../storage/lower-bound.ts";
 import { scalarKey } from "./scalar-key.ts";
 
 type Numeric = bigint | number;

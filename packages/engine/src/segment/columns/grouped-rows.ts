@@ -4,7 +4,7 @@
  */
 import type { MetadataScalar } from "@sheaf/protocol";
 import { countOnes } from "../bits.ts";
-import { lowerBound } from "../lower-bound.ts";
+import { lowerBound } from "../../storage/lower-bound.ts";
 import { type RowSelection, noRows, setRows } from "./row-selection.ts";
 import type { ValueBytes } from "./value-bytes.ts";
 import { type ScalarCode, decodeScalar, scalarCode } from "./scalar-code.ts";

@@ -3,7 +3,7 @@
  * the bytes of a column.
  */
 import type { MetadataScalar } from "@sheaf/protocol";
-import { lowerBound } from "../lower-bound.ts";
+import { lowerBound } from "../../storage/lower-bound.ts";
 import { type RowSelection, noRows, setRows } from "./row-selection.ts";
 
 type Numeric = bigint | number;

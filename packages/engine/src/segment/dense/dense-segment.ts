@@ -13,7 +13,7 @@ import { FLOATS, PLACE } from "../../kernels/argument-layouts.generated.ts";
 import { RECORD } from "../../kernels/kernels.ts";
 import { reorderForHalves } from "./half-float.ts";
 import type { ReadOptions } from "../../storage/files/segment-files.ts";
-import { CODE_PARTS, type CodePart, type DenseSource, type ReadBeside } from "./dense-source.ts";
+import type { CodePart, DenseSource, ReadBeside } from "./dense-source.ts";
 import type { Reach } from "./list-reach.ts";
 import { Rotation } from "./rotation.ts";
 import {
@@ -200,17 +200,9 @@ export class DenseSegment {
     return isRead;
   }
 
-  /** Makes everything ready that a search may look at, where the file is not on this machine. */
-  async fetch(options: ReadOptions): Promise<void> {
-    const source = this.#source;
-    if (source === null) return;
-    await source.fetch(this, options);
-    this.#kept = source.rows;
-  }
-
-  /** Whether a search would have to wait for something that is not on this machine. */
-  get isFetched(): boolean {
-    return this.#source === null || (this.#kept === this.#source.rows && !this.lacks(CODE_PARTS));
+  /** Makes codes ready, where the file is not on this machine. */
+  async fetch(parts: readonly CodePart[], options: ReadOptions): Promise<void> {
+    await this.#source?.fetch(this, parts, options);
   }
 
   /** Puts a row into the next slot. */

@@ -22,14 +22,16 @@ export interface DenseSource {
   readonly isLocal: boolean;
   /** Whether any of them is not in memory yet. */
   lacks(parts: readonly CodePart[]): boolean;
-  /** Reads them into the memory of the segment in slices, unless they are there; only where it is local. */
+  /** Reads them into the memory of the segment in slices, unless they are there. Throws `DataAbsent`. */
   load(segment: DenseSegment, parts: readonly CodePart[]): Generator<void, void>;
   /** Reads what the segment does not keep yet of all vectors there, in slices; only where it is local. */
   loadRows(segment: DenseSegment, kept: RowsKept): Generator<void, void>;
   /** `loadRows` with the help of another thread, as long as `mayGoOn` resolves to `true`; `false`: it has not. */
   readRows(segment: DenseSegment, kept: RowsKept, beside: ReadBeside): Promise<boolean>;
-  /** Reads all codes and vectors there, wherever they are. */
-  fetch(segment: DenseSegment, options: ReadOptions): Promise<void>;
+  /** Reads codes there, wherever they are. */
+  fetch(segment: DenseSegment, parts: readonly CodePart[], options: ReadOptions): Promise<void>;
+  /** So that `readHalves` has these slots. Throws `DataAbsent` where they are to be fetched. */
+  requireHalves(slots: Uint32Array): void;
   /** Fills `into` with the bf16 of consecutive slots; `false`: they are not on this machine. */
   readHalves(firstSlot: number, into: Uint8Array): boolean;
   /** The same with what bf16 left of them. */

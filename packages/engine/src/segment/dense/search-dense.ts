@@ -5,6 +5,7 @@
  * does.
  */
 import { norm } from "../../kernels/distance.ts";
+import { AbsentTogether } from "../../storage/data-absent.ts";
 import { type DenseTally, denseTally } from "../dense-tally.ts";
 import { type DenseQuery, type ScoreSlack } from "./dense-query.ts";
 import { KthBest, Nearest } from "./nearest.ts";
@@ -33,6 +34,8 @@ export interface DenseSearch {
   readonly size: number;
   /** Exact distance of the query to the record at a position. May throw. */
   readonly distanceAt: (position: number) => number;
+  /** Told of positions that will most likely be asked for. May throw. Left out where asking for one by one is as good. */
+  readonly ahead?: ((positions: readonly number[]) => void) | undefined;
   /** Counts how it goes. */
   readonly tally?: DenseTally | undefined;
 }
@@ -73,18 +76,32 @@ export function* searchDense(parts: readonly DenseDocs[], search: DenseSearch): 
   tally.exact = certain;
   const common = { k, vector, length, slack, scoreOf, nearest: new Nearest(k), tally };
   const isGathered = wanted <= GATHER_SHARE * search.size;
+  const absent = new AbsentTogether();
   for (const part of parts) {
     const expected = (k * part.count) / wanted;
     const query: DenseQuery = { ...common, expected, base: part.base, docs: part.docs };
-    if (certain) yield* part.search.score(query, part.slots());
-    else if (isGathered) yield* part.search.estimate(query, part.slots());
-    else yield* part.search.probe(query);
+    try {
+      if (certain) yield* part.search.score(query, part.slots());
+      else if (isGathered) yield* part.search.estimate(query, part.slots());
+      else yield* part.search.probe(query);
+    } catch (error) {
+      absent.hear(error);
+    }
   }
+  absent.require();
   const exactDistance = (position: number): number => {
     const part = partOf(parts, position);
     const score = part.search.exactScore(position - part.base, vector);
     return score === null ? distanceAt(position) : Math.fround(1 - score);
   };
+  if (search.ahead !== undefined) {
+    const isAbsent = (row: number): boolean => {
+      const { search: found, base } = partOf(parts, row);
+      return found.exactScore(row - base, vector) === null;
+    };
+    const likely = common.nearest.ranked().slice(0, Math.min(2 * k, MAX_ESTIMATED_K));
+    search.ahead(likely.flatMap(({ row }) => (isAbsent(row) ? [row] : [])));
+  }
   const reads = certain ? Infinity : READS_PER_NEIGHBOUR * k + MORE_READS;
   const hits = yield* exactHits(common, exactDistance, { reads, scoreOf: toScore });
   tally.rescored += hits.length;

@@ -97,6 +97,7 @@ export class SegmentScorer {
     const { layout, readable, source } = this.#segment;
     if (source === null || readable === "none") return this.#offerStored(query, slots);
     const { at, width } = layout;
+    source.requireHalves(slots);
     for (let first = 0; first < slots.length;) {
       const end = Math.min(first + ROWS_PER_READ, slots.length);
       let read = first;

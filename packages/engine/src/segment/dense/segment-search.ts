@@ -26,8 +26,8 @@ const FEW_STORED = 16;
 const READ_PER_CALL = 512;
 const STORED_PER_CALL = 128;
 
-/** Codes that each way needs. */
-const PROBED: readonly CodePart[] = ["blocks", "factors", "biases"];
+/** Codes that each way needs; the first one is that of a search without a filter. */
+export const PROBED: readonly CodePart[] = ["blocks", "factors", "biases"];
 const ESTIMATED: readonly CodePart[] = ["records", "factors", "biases"];
 const SCORED: readonly CodePart[] = ["biases"];
 

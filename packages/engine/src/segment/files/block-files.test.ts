@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { MemoryFiles } from "../../storage/files/memory-files.ts";
 import { type SectionReader, openSections } from "../../storage/files/section-reader.ts";
 import { type SectionWriter, writeSections } from "../../storage/files/section-writer.ts";
+import { DataAbsent } from "../../storage/data-absent.ts";
 import { LateFiles } from "../../storage/files/testing/late-files.ts";
 import { runSteps } from "../../storage/steps.ts";
 import { BLOCK_DOCS } from "../block-docs.ts";
@@ -121,7 +122,7 @@ describe("blocks in a file", () => {
       blocks: file.blocks,
       prepare: file.prepare.bind(file),
     }));
-    expect(() => block!.metadata.get(0)).toThrow("was not prepared");
+    expect(() => block!.metadata.get(0)).toThrow(DataAbsent);
     const query = containing("words");
     await prepare({ columns: ["a", "b"], docIds: [0], trigrams: query.all });
     expectSameColumns(block!, blocks[0]!, ["a", "b"]);

@@ -2,6 +2,7 @@
 import type { Space } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
 import { prepare, preparedDistance } from "../../kernels/distance.ts";
+import { DataAbsent, withData } from "../../storage/data-absent.ts";
 import { MemoryFiles } from "../../storage/files/memory-files.ts";
 import type { SegmentFiles } from "../../storage/files/segment-files.ts";
 import { LateFiles } from "../../storage/files/testing/late-files.ts";
@@ -52,29 +53,39 @@ interface Found {
   readonly asked: number;
 }
 
-/** Of the rows that `keeps`. */
+interface SearchedRows {
+  readonly query: Float32Array;
+  readonly exact: boolean;
+  readonly docs: Uint32Array;
+}
+
+/** Of the rows that `docs` has of each; positions are those of one after the other. */
 function search(
-  segment: SealedSegment,
+  segment: SealedSegment | readonly SealedSegment[],
   space: Space,
-  request: { readonly query: Float32Array; readonly exact: boolean; readonly docs: Uint32Array },
+  request: SearchedRows,
 ): Found {
+  const segments = [segment].flat();
   const { docs, exact } = request;
   const query = prepare(space, request.query);
   const slots = Uint32Array.from(listBits(docs));
+  const { capacity } = segments[0]!.vectors.search.segment;
   let asked = 0;
   const distanceAt = (position: number): number => {
     asked++;
-    return preparedDistance(space, query, prepare(space, given[segment.offsets[position]!]!));
+    const at = Math.floor(position / capacity);
+    return preparedDistance(
+      space,
+      query,
+      prepare(space, given[segments[at]!.offsets[position % capacity]!]!),
+    );
   };
-  const part = {
-    search: segment.vectors.search,
-    base: 0,
-    docs,
-    count: slots.length,
-    slots: () => slots,
-  };
-  const options = { query, k: K, exact, size: countBits(segment.vectors.search.segment.placed), distanceAt };
-  const hits = runSteps(searchDense([part], options));
+  const parts = segments.map(({ vectors }, at) => ({
+    ...{ search: vectors.search, base: at * capacity, docs },
+    ...{ count: slots.length, slots: () => slots },
+  }));
+  const size = segments.length * countBits(segments[0]!.vectors.search.segment.placed);
+  const hits = runSteps(searchDense(parts, { query, k: K, exact, size, distanceAt }));
   return { hits: hits.toSorted((a, b) => a.position - b.position), asked };
 }
 
@@ -107,6 +118,13 @@ describe.each(spaces)("a segment in a file, in %s", (space) => {
           const request = { query, exact, docs };
           expect(search(segment, space, request)).toStrictEqual(search(memory, space, request));
         }
+  }
+
+  /** How near they are to the bit may be found out elsewhere. */
+  async function expectSameLate(segment: SealedSegment, request: SearchedRows): Promise<void> {
+    const whenWarm = (): never => expect.fail("it waits for the file");
+    const { hits } = await withData({ whenWarm }, async () => search(segment, space, request));
+    expect(hits).toStrictEqual(search(memory, space, request).hits);
   }
 
   it("finds the same by reading vectors one by one", async () => {
@@ -143,14 +161,38 @@ describe.each(spaces)("a segment in a file, in %s", (space) => {
     expectSame(segment, filters);
   });
 
-  it("finds the same in files that are late, once it was prepared", async () => {
+  it("finds the same in files that are late, each search once what it needs was fetched", async () => {
     const files = new LateFiles(new MemoryFiles());
     const segment = await opened(files, memory, space);
     const request = { query: queries[0]!, exact: false, docs: filters[0]! };
-    expect(() => search(segment, space, request)).toThrow("not prepared");
+    await segment.prepare({ docs: "identities" });
+    expect(() => search(segment, space, request)).toThrow(DataAbsent);
     expect(segment.vectors.search.segment.source?.isLocal).toBe(false);
-    await segment.prepare({ dense: true, docs: "identities" });
-    expectSame(segment, filters);
+    for (const query of queries)
+      for (const docs of filters) await expectSameLate(segment, { query, exact: false, docs });
+    expect(segment.vectors.search.segment.hasRows).toBe(false);
+    for (const docs of filters) await expectSameLate(segment, { query: queries[0]!, exact: true, docs });
+  });
+
+  it("begins a search of several late files about as often as that of one", async () => {
+    const request = { query: queries[0]!, exact: false, docs: filters[0]! };
+    const whenWarm = (): never => expect.fail("it waits for the files");
+    const begun = async (count: number): Promise<number> => {
+      const segments = await Promise.all(
+        Array.from({ length: count }, () => opened(new LateFiles(new MemoryFiles()), memory, space)),
+      );
+      for (const segment of segments) await segment.prepare({ dense: true, docs: "identities" });
+      let times = 0;
+      const searched = async (): Promise<Found> => {
+        times++;
+        return search(segments, space, request);
+      };
+      await withData({ whenWarm }, searched);
+      return times;
+    };
+    const once = await begun(1);
+    expect(once).toBeGreaterThan(1);
+    expect(await begun(6)).toBeLessThan(2 * once);
   });
 
   it("fails where its files do, and goes on when they do not", async () => {
@@ -161,7 +203,7 @@ describe.each(spaces)("a segment in a file, in %s", (space) => {
     await expect(segment.prepare({ dense: true, docs: "identities" })).rejects.toThrow("away");
     fails = false;
     await segment.prepare({ dense: true, docs: "identities" });
-    expectSame(segment, [filters[0]!]);
+    await expectSameLate(segment, { query: queries[0]!, exact: false, docs: filters[0]! });
   });
 
   it("has the vectors that the segment does not keep, of the store", async () => {

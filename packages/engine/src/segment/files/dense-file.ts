@@ -3,7 +3,7 @@
  * vectors by position, or all of them where there is room. The sections are those regions of the memory as they are.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { SheafError, throwIfAborted } from "@sheaf/protocol";
+import { SheafError, abortable } from "@sheaf/protocol";
 import { RECORD } from "../../kernels/kernels.ts";
 import { wholeFloats } from "../../kernels/plain/rows.ts";
 import { READS_AT_A_TIME } from "../../storage/files/row-reader.ts";
@@ -13,9 +13,11 @@ import type { ReadOptions } from "../../storage/files/segment-files.ts";
 import type { SectionReader } from "../../storage/files/section-reader.ts";
 import type { StreamSection } from "../../storage/files/stream-section.ts";
 import type { DenseSegment } from "../dense/dense-segment.ts";
+import { DataAbsent } from "../../storage/data-absent.ts";
 import { CODE_PARTS, type CodePart, type DenseSource, type ReadBeside } from "../dense/dense-source.ts";
 import { halvesToFloats } from "../dense/half-float.ts";
 import { type RowsKept, recordBytes, widthsOf } from "../dense/segment-layout.ts";
+import { FetchedRows } from "./fetched-rows.ts";
 import type { SegmentHeader } from "./segment-header.ts";
 
 /** Sections of vectors. */
@@ -27,7 +29,7 @@ const SLICE_BYTES = 512 * 1024;
 
 export class DenseFile implements DenseSource {
   readonly rows: RowsKept;
-  readonly isLocal: boolean;
+  readonly #reader: SectionReader;
   readonly #name: string;
   readonly #lists: number;
   readonly #codes: Readonly<Record<CodePart, StreamSection>>;
@@ -37,12 +39,15 @@ export class DenseFile implements DenseSource {
   readonly #loaded: Record<CodePart, number> = { biases: 0, factors: 0, blocks: 0, records: 0 };
   readonly #halvesOfOne: Uint16Array;
   readonly #lowsOfOne: Uint16Array;
+  #fetching: Promise<void> | null = null;
+  /** bf16 of slots that were fetched. */
+  #fetched: FetchedRows | null = null;
 
   /** Throws `SegmentDamaged` where a section does not have the length that follows from the header. */
   constructor(reader: SectionReader, { capacity, dimension, kept, lists }: SegmentHeader) {
     const { width } = widthsOf(dimension);
     this.rows = kept;
-    this.isLocal = reader.isLocal;
+    this.#reader = reader;
     this.#name = reader.name;
     this.#lists = lists;
     const lengths = codeLengths(capacity, dimension);
@@ -63,6 +68,10 @@ export class DenseFile implements DenseSource {
     this.#lowsOfOne = new Uint16Array(width);
   }
 
+  get isLocal(): boolean {
+    return this.#reader.isLocal;
+  }
+
   lacks(parts: readonly CodePart[]): boolean {
     return parts.some((part) => this.#loaded[part] < this.#codes[part].length);
   }
@@ -70,25 +79,31 @@ export class DenseFile implements DenseSource {
   *load(segment: DenseSegment, parts: readonly CodePart[]): Generator<void, void> {
     for (const part of parts) {
       for (let slice = this.#next(segment, part); slice !== null; slice = this.#next(segment, part)) {
-        if (!this.#codes[part].tryRead(slice.into, slice.from)) throw this.#notPrepared();
+        if (!this.#codes[part].tryRead(slice.into, slice.from))
+          throw new DataAbsent(() => this.fetch(segment, parts, {}));
         this.#read(segment, part, slice);
         yield;
       }
     }
   }
 
-  async fetch(segment: DenseSegment, { signal }: ReadOptions): Promise<void> {
-    for (const part of CODE_PARTS) {
+  async fetch(segment: DenseSegment, parts: readonly CodePart[], { signal }: ReadOptions): Promise<void> {
+    while (this.lacks(parts)) {
+      // For all who wait for it: one that is cancelled does not end it.
+      this.#fetching ??= this.#fetch(segment, parts).finally(() => (this.#fetching = null));
+      await abortable(this.#fetching, signal);
+    }
+  }
+
+  async #fetch(segment: DenseSegment, parts: readonly CodePart[]): Promise<void> {
+    for (const part of parts) {
       for (let slice = this.#next(segment, part); slice !== null; slice = this.#next(segment, part)) {
         const { into, from } = slice;
-        if (!this.#codes[part].tryRead(into, from)) await this.#codes[part].read(into, from, { signal });
+        if (!this.#codes[part].tryRead(into, from)) await this.#codes[part].read(into, from);
         this.#read(segment, part, slice);
         await nextTurn();
-        throwIfAborted(signal);
       }
     }
-    for (const { section, into } of this.#rowRegions(segment, this.rows))
-      if (!section.tryRead(into, 0)) await section.read(into, 0, { signal });
   }
 
   *loadRows(segment: DenseSegment, kept: RowsKept): Generator<void, void> {
@@ -118,8 +133,15 @@ export class DenseFile implements DenseSource {
     return true;
   }
 
+  requireHalves(slots: Uint32Array): void {
+    if (this.isLocal) return;
+    this.#fetched ??= new FetchedRows(this.#halves!);
+    this.#fetched.require(slots);
+  }
+
   readHalves(firstSlot: number, into: Uint8Array): boolean {
-    return this.#halves!.tryRead(into, firstSlot);
+    if (this.isLocal) this.#fetched = null;
+    return this.#fetched?.tryRead(into, firstSlot) === true || this.#halves!.tryRead(into, firstSlot);
   }
 
   readLows(firstSlot: number, into: Uint8Array): boolean {

@@ -10,7 +10,7 @@ import type { ReadOptions } from "../../storage/files/segment-files.ts";
 import { ColumnBuilder } from "../columns/column-builder.ts";
 import { MAX_COLUMNS, MAX_COMMON } from "../columns/doc-columns.ts";
 import { MetadataColumn } from "../columns/metadata-column.ts";
-import { lowerBound } from "../lower-bound.ts";
+import { lowerBound } from "../../storage/lower-bound.ts";
 import type { BlockColumns } from "../doc-block.ts";
 import type { FileRows } from "./file-rows.ts";
 import { FileBytes } from "./file-bytes.ts";

@@ -101,7 +101,9 @@ export class FileRows implements RowMetadata {
     if (group.isLoaded || group.bytes <= LARGE_GROUP_BYTES) reader.moveTo(group.get(), start, end);
     else {
       const from = this.#groupStart(groupOf(row));
-      reader.moveTo(this.#readNow(from + start, from + end), 0, end - start);
+      const bytes = this.#section.tryRead(from + start, from + end);
+      if (bytes === null) reader.moveTo(group.get(), start, end);
+      else reader.moveTo(bytes, 0, end - start);
     }
     return reader;
   }
@@ -119,14 +121,6 @@ export class FileRows implements RowMetadata {
 
   #groupStart(group: number): number {
     return this.#place.data + (group === 0 ? 0 : this.#head.get().groups[group - 1]!);
-  }
-
-  #readNow(start: number, end: number): Buffer {
-    const part = new LazyPart(
-      this.#place.memory,
-      pagedSource(this.#section, [start, end], (bytes) => bytes),
-    );
-    return part.get();
   }
 
   #parseHead(bytes: Buffer): Head {

@@ -1,6 +1,7 @@
 /** The sparse postings of a segment in a file: lists are read into kernel memory when their key is first asked for. */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { SheafError, throwIfAborted } from "@sheaf/protocol";
+import { throwIfAborted } from "@sheaf/protocol";
+import { DataAbsent } from "../../storage/data-absent.ts";
 import { IndexMemory, type SegmentMemory } from "../../storage/files/index-memory.ts";
 import { SegmentDamaged } from "../../storage/files/segment-damaged.ts";
 import type { ReadOptions } from "../../storage/files/segment-files.ts";
@@ -118,13 +119,12 @@ export class FilePostings {
   #blocksOf(key: string): readonly PlacedBlock[] {
     const prepared = this.#prepared.get(key);
     this.#prepared.delete(key);
-    return prepared ?? this.#entries.get(key)!.map((entry) => this.#read(entry));
+    return prepared ?? this.#entries.get(key)!.map((entry) => this.#read(key, entry));
   }
 
-  #read(entry: BlockEntry): PlacedBlock {
+  #read(key: string, entry: BlockEntry): PlacedBlock {
     const block = this.#empty(entry);
-    if (!this.#section.tryRead(block.bytes, entry.start))
-      throw new SheafError("internal", `postings of ${this.#file} were not prepared`);
+    if (!this.#section.tryRead(block.bytes, entry.start)) throw new DataAbsent(() => this.prepare([key]));
     return this.#checked(block, entry);
   }
 

@@ -2,6 +2,7 @@ import type { SparseVector } from "@sheaf/protocol";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { IndexMemory } from "../../storage/files/index-memory.ts";
+import { DataAbsent } from "../../storage/data-absent.ts";
 import { MemoryFiles } from "../../storage/files/memory-files.ts";
 import { openSections } from "../../storage/files/section-reader.ts";
 import { writeSections } from "../../storage/files/section-writer.ts";
@@ -67,7 +68,7 @@ describe("postings in a file", () => {
     const memory = new Map(["a", "b"].map((key) => [key, postingsOf([[5, vector]])]));
     const { files, identity } = await written(memory);
     const file = await openPostings(await openSections(new LateFiles(files), identity), CAPACITY);
-    expect(() => file.byKey.get("a")!.blocks).toThrow("were not prepared");
+    expect(() => file.byKey.get("a")!.blocks).toThrow(DataAbsent);
     const aborted = AbortSignal.abort();
     await Promise.all([
       file.prepare(["a", "absent"]),

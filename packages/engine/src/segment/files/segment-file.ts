@@ -6,13 +6,13 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { type CancelSignal, type IndexPlan, type Space, throwIfAborted } from "@sheaf/protocol";
 import type { KernelKind } from "../../kernels/kernel-memory.ts";
 import { SegmentDamaged } from "../../storage/files/segment-damaged.ts";
-import { IndexMemory, type SegmentMemory } from "../../storage/files/index-memory.ts";
+import { IndexMemory } from "../../storage/files/index-memory.ts";
 import type { ReadOptions, SegmentFiles } from "../../storage/files/segment-files.ts";
 import { type SectionReader, openSections } from "../../storage/files/section-reader.ts";
 import { type FileIdentity, type SectionWriter, writeSections } from "../../storage/files/section-writer.ts";
 import { DenseSegment } from "../dense/dense-segment.ts";
 import { type RowsKept, mostKept } from "../dense/segment-layout.ts";
-import { SegmentSearch } from "../dense/segment-search.ts";
+import { PROBED, SegmentSearch } from "../dense/segment-search.ts";
 import { PackedDocs } from "../packed-docs.ts";
 import { SealedSegment } from "../sealed-segment.ts";
 import type { SegmentNeeds } from "../segment.ts";
@@ -195,14 +195,12 @@ async function openSegment(reader: SectionReader, options: OpenSegmentOptions): 
     docs: new PackedDocs(docs),
     blocks: blocks.blocks,
     postings: postings.byKey,
-    prepare: (needs, read = {}) =>
-      prepareParts({ reader, memory, segment, docs, blocks, postings }, needs, read),
+    prepare: (needs, read = {}) => prepareParts({ reader, segment, docs, blocks, postings }, needs, read),
   });
 }
 
 interface FileParts {
   readonly reader: SectionReader;
-  readonly memory: SegmentMemory;
   readonly segment: DenseSegment;
   readonly docs: FileDocs;
   readonly blocks: FileBlocks;
@@ -225,14 +223,12 @@ function unloaded({ byKey }: FilePostings, keys: Iterable<string>): readonly str
 }
 
 async function prepareLate(
-  { memory, segment, docs, blocks, postings }: FileParts,
+  { segment, docs, blocks, postings }: FileParts,
   { dense, docs: identities, postings: keys = [], columns, trigrams, metadata }: SegmentNeeds,
   options: ReadOptions,
 ): Promise<void> {
-  if (dense === true && !segment.isFetched) {
-    await segment.fetch(options);
-    memory.set("vectors", segment.rowBytes(segment.kept));
-  }
+  // Vectors are fetched once a search knows which.
+  if (dense === true && segment.lacks(PROBED)) await segment.fetch(PROBED, options);
   if (identities !== undefined) await docs.prepare({ lookup: identities === "lookup" }, options);
   await postings.prepare(keys, options);
   const filtered = { ...(columns && { columns }), ...(trigrams && { trigrams }) };

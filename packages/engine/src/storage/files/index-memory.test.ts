@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { DataAbsent } from "../data-absent.ts";
 import { IndexMemory, type SegmentMemory } from "./index-memory.ts";
 import { LazyPart } from "./lazy-part.ts";
 
@@ -31,6 +32,46 @@ describe("IndexMemory", () => {
     expect(index.taken.parts).toBe(80);
     expect(reads).toStrictEqual(["a", "b", "c", "a"]);
     expect(index.reads).toBe(4);
+  });
+
+  it("keeps what had to be fetched until its file is here", async () => {
+    const index = new IndexMemory(100);
+    const one = index.forSegment();
+    const late = new LazyPart(one, {
+      bytes: 60,
+      tryRead: () => null,
+      read: () => Promise.resolve(new Uint8Array(0)),
+      parse: () => "late",
+    });
+    expect(() => late.get()).toThrow(DataAbsent);
+    await late.prepare({});
+    part(one, 50).get();
+    part(one, 50).get();
+    expect([late.isLoaded, index.evictions]).toStrictEqual([true, 2]);
+    one.unpin();
+    expect(index.taken.parts).toBe(60);
+    part(one, 50).get();
+    expect([late.isLoaded, index.taken.parts]).toStrictEqual([false, 50]);
+  });
+
+  it("keeps no longer what was still being fetched as its file came", async () => {
+    const index = new IndexMemory(100);
+    const one = index.forSegment();
+    let arrive: (bytes: Uint8Array) => void = () => {};
+    const late = new LazyPart(one, {
+      bytes: 60,
+      tryRead: () => null,
+      read: () => new Promise<Uint8Array>((resolve) => (arrive = resolve)),
+      parse: () => "late",
+    });
+    const ready = late.prepare({});
+    one.unpin();
+    arrive(new Uint8Array(0));
+    await ready;
+    expect([late.isLoaded, index.taken.parts]).toStrictEqual([true, 60]);
+    part(one, 50).get();
+    part(one, 50).get();
+    expect(late.isLoaded).toBe(false);
   });
 
   it("gives everything of a segment back when it is closed, and keeps none of it afterwards", async () => {

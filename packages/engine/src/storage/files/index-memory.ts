@@ -144,7 +144,11 @@ export class SegmentMemory {
   readonly #memory: IndexMemory;
   readonly #taken = nothingTaken();
   readonly #parts = new Set<Evictable>();
+  /** Cannot be read again at once. */
+  readonly #pinned = new Set<Evictable>();
   #closed = false;
+  /** The file is on this machine, after it was not. */
+  #hasArrived = false;
 
   constructor(memory: IndexMemory) {
     this.#memory = memory;
@@ -194,6 +198,25 @@ export class SegmentMemory {
     this.#memory.adopt(part);
   }
 
+  /** A part that stays as long as the file is not on this machine. */
+  pin(part: Evictable): void {
+    if (this.#closed) return;
+    if (this.#hasArrived) return this.keep(part);
+    this.#pinned.add(part);
+    this.add("parts", part.bytes);
+  }
+
+  /** The file is here. */
+  unpin(): void {
+    this.#hasArrived = true;
+    for (const part of this.#pinned) {
+      this.#taken.parts -= part.bytes;
+      this.#memory.give("parts", part.bytes);
+      this.adopt(part);
+    }
+    this.#pinned.clear();
+  }
+
   /** Nobody needs it any more. */
   drop(part: Evictable): void {
     if (this.#parts.delete(part)) this.#memory.drop(part);
@@ -208,6 +231,7 @@ export class SegmentMemory {
     this.#closed = true;
     for (const part of this.#parts) this.#memory.drop(part);
     this.#parts.clear();
+    this.#pinned.clear();
     for (const kind of KINDS) this.giveBack(kind);
   }
 }

@@ -1,5 +1,6 @@
 /** Parts of index files: read when they are first asked for, and kept until others need their room. */
-import { SheafError } from "@sheaf/protocol";
+import { abortable } from "@sheaf/protocol";
+import { DataAbsent } from "../data-absent.ts";
 import type { Evictable, SegmentMemory } from "./index-memory.ts";
 import type { ReadOptions } from "./segment-files.ts";
 
@@ -18,6 +19,7 @@ export class LazyPart<T, Bytes extends Uint8Array = Uint8Array> implements Evict
   readonly #memory: SegmentMemory;
   readonly #source: PartSource<T, Bytes>;
   #value: T | undefined = undefined;
+  #fetching: Promise<void> | null = null;
 
   constructor(memory: SegmentMemory, source: PartSource<T, Bytes>) {
     this.#memory = memory;
@@ -38,19 +40,19 @@ export class LazyPart<T, Bytes extends Uint8Array = Uint8Array> implements Evict
     return this.#value !== undefined;
   }
 
-  /** Reads it if need be. */
+  /** Reads it if need be. Throws `DataAbsent` where it has to be fetched. */
   get(): T {
     this.isUsed = true;
     if (this.#value !== undefined) return this.#value;
     const bytes = this.#source.tryRead();
-    if (bytes === null) throw new SheafError("internal", "a part of an index file was not prepared");
+    if (bytes === null) throw new DataAbsent(() => this.#fetch({}));
     const value = this.#source.parse(bytes);
     this.#value = value;
     this.#memory.keep(this);
     return value;
   }
 
-  /** So that `get` has it. What had to be fetched stays: it could not be read again at once. */
+  /** So that `get` has it. What had to be fetched stays until the file is here. */
   prepare(options: ReadOptions): Promise<void> | undefined {
     if (this.#value !== undefined) return undefined;
     const bytes = this.#source.tryRead();
@@ -65,11 +67,17 @@ export class LazyPart<T, Bytes extends Uint8Array = Uint8Array> implements Evict
     this.#memory.forget(this);
   }
 
-  async #fetch(options: ReadOptions): Promise<void> {
-    const bytes = await this.#source.read(options);
-    // Somebody else may have fetched it meanwhile.
+  /** For all who wait for it: one that is cancelled does not end it. */
+  #fetch({ signal }: ReadOptions): Promise<void> {
+    this.#fetching ??= this.#fetchNow().finally(() => (this.#fetching = null));
+    return abortable(this.#fetching, signal);
+  }
+
+  async #fetchNow(): Promise<void> {
+    const bytes = await this.#source.read({});
+    // It may have been read here meanwhile.
     if (this.#value !== undefined) return;
     this.#value = this.#source.parse(bytes);
-    this.#memory.add("parts", this.bytes);
+    this.#memory.pin(this);
   }
 }

@@ -21,6 +21,8 @@ import {
   type LogBatch,
   type LogHead,
   type LogSizes,
+  LogTrimmed,
+  ViewVoid,
   bytesOf,
   firstHead,
   newCheckpointLog,
@@ -34,6 +36,9 @@ const UNFINISHED = "checkpoint";
 
 /** A small log is read faster than records are written down. */
 export const CHECKPOINT_AFTER_BYTES = 64 * 1024 * 1024;
+
+/** Of a checkpoint: so many times as much is written at most as was written to the log. */
+const QUIET_SHARE = 16;
 
 export interface CheckpointRules {
   /** Of a log that needs one. */
@@ -53,6 +58,14 @@ export function isCheckpointDue(
   return bytes >= Math.min(maxLogBytes * share, times * Math.max(leastBytes, checkpointBytes));
 }
 
+/** Whether a log that is not written any more gets a checkpoint, although none is due yet. */
+export function isWorthTrimming(
+  { bytes, checkpointBytes }: LogSizes,
+  leastBytes = CHECKPOINT_AFTER_BYTES,
+): boolean {
+  return bytes >= Math.max(leastBytes / 8, checkpointBytes / QUIET_SHARE);
+}
+
 /** Where checkpoints are. */
 export interface CheckpointPlaces {
   readonly log: CommitLog;
@@ -70,6 +83,8 @@ export async function writeCheckpoint(
   store: RecordStore,
   signal: CancelSignal,
 ): Promise<"done" | "moved"> {
+  const known = await log.checkpoint(at.collection);
+  if (known !== null && known.sequence >= at.state.sequence) return "moved";
   if (files === undefined) return writeAsLog(log, at, store, signal);
   const { name, bytes } = await files.write(store, signal);
   return log.trim(at.collection, { ...at.state, place: name, bytes });
@@ -96,32 +111,37 @@ async function writeAsLog(
   }
 }
 
-/** Fills a view that has nothing. `null`: there is no checkpoint; `trimmed`, or `LogTrimmed`: it was replaced meanwhile. */
+/**
+ * A view that has nothing begins with what the log begins with; it stays empty where there is no checkpoint. Throws `ViewVoid`
+ * where that was replaced meanwhile.
+ */
 export async function readCheckpoint(
   { log, files }: CheckpointPlaces,
   collection: string,
   view: LogView,
-  part?: ViewedPart,
-): Promise<Checkpoint | "trimmed" | null> {
+  { part, signal }: { readonly part?: ViewedPart | undefined; readonly signal?: CancelSignal } = {},
+): Promise<void> {
   const checkpoint = await log.checkpoint(collection);
-  if (checkpoint === null) return null;
-  const changes = isRecordFile(checkpoint.place)
-    ? changesOfFile(files, checkpoint, collection)
-    : await changesOfLog(log, checkpoint, collection);
-  if (changes === "trimmed") return "trimmed";
+  if (checkpoint === null) return;
   try {
-    for await (const change of changes) await view.follow(() => ownChange(change, part), UNFINISHED);
+    const changes = isRecordFile(checkpoint.place)
+      ? changesOfFile(files, checkpoint, { collection, signal })
+      : await changesOfLog(log, checkpoint, collection);
+    for await (const change of changes) {
+      throwIfAborted(signal);
+      await view.follow(() => ownChange(change, part), UNFINISHED);
+    }
   } catch (error) {
+    if (error instanceof LogTrimmed) throw new ViewVoid();
     if (!(error instanceof SegmentDamaged)) throw error;
     // Objects go long after a checkpoint has ceased to name them; so long a reader may take, or be paused.
-    if ((await log.checkpoint(collection))?.place !== checkpoint.place) return "trimmed";
+    if ((await log.checkpoint(collection))?.place !== checkpoint.place) throw new ViewVoid();
     const words = "the records of the collection are damaged or missing in the object store";
     throw new SheafError("collection_unavailable", `${words}: ${error.file}`, { cause: error });
   }
   // The order of older operations is not in it.
   await view.forgetUpTo(checkpoint.sequence);
   await view.follow(({ head }) => ({ head, puts: [], removes: [] }), checkpoint.batch);
-  return checkpoint;
 }
 
 /** What of a change is of the records that the view has. */
@@ -134,17 +154,17 @@ function ownChange({ puts, ...change }: StoreChange, part: ViewedPart | undefine
 async function* changesOfFile(
   files: CheckpointFiles | undefined,
   { place, sequence }: Checkpoint,
-  collection: string,
+  { collection, signal }: { readonly collection: string; readonly signal: CancelSignal | undefined },
 ): AsyncGenerator<StoreChange> {
   if (files === undefined)
     throw new SheafError(
       "failed_precondition",
       "the records of the collection are in an object store, which this server was not told of (--objects)",
     );
-  const file = await files.open(place);
+  const file = await files.open(place, { signal });
   try {
     if (file.head.sequence !== sequence) throw new SegmentDamaged(place, null, "it is of another state");
-    yield* file.changes(collection);
+    yield* file.changes(collection, { signal });
   } finally {
     await file.close();
   }
@@ -154,9 +174,10 @@ async function changesOfLog(
   log: CommitLog,
   { place }: Checkpoint,
   collection: string,
-): Promise<AsyncIterable<StoreChange> | "trimmed"> {
+): Promise<AsyncIterable<StoreChange>> {
   const batches = await log.read(place, firstHead(CHECKPOINT_EPOCH));
-  return batches === "trimmed" ? "trimmed" : decodedBatches(batches, collection);
+  if (batches === "trimmed") throw new ViewVoid();
+  return decodedBatches(batches, collection);
 }
 
 async function* decodedBatches(

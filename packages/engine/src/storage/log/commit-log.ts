@@ -4,6 +4,7 @@
  * the first implementation, PostgreSQL the second; `commit-log.suite.ts` holds both to the same behaviour.
  */
 import { randomUUID } from "node:crypto";
+import { SheafError } from "@sheaf/protocol";
 import type { Usage } from "../usage.ts";
 
 /**
@@ -154,6 +155,14 @@ export class LogTrimmed extends Error {
 
   constructor() {
     super("the log was trimmed while it was read");
+  }
+}
+
+/** What a server has of a log is of no state of it any more, and has to be read anew. */
+export class ViewVoid extends SheafError {
+  constructor() {
+    super("unavailable", "the records on this server are being read anew", { retryAfterSeconds: 1 });
+    this.name = "ViewVoid";
   }
 }
 

@@ -1,6 +1,9 @@
-/** Writes checkpoints of one collection beside its writes, one at a time, whenever its log has got large. */
+/**
+ * Writes checkpoints of one collection beside its writes, one at a time, whenever its log has got large. A log that nobody
+ * writes any more gets one sooner: a server that has nothing of the collection reads all of the log before it answers.
+ */
 import { Cancellation, SheafError } from "@sheaf/protocol";
-import { isCheckpointDue, writeCheckpoint } from "./checkpoint-log.ts";
+import { isCheckpointDue, isWorthTrimming, writeCheckpoint } from "./checkpoint-log.ts";
 import type { CheckpointFiles } from "./checkpoint-files.ts";
 import type { CommitLog, LogSizes } from "./commit-log.ts";
 import type { LogView } from "./logged-record-store.ts";
@@ -19,18 +22,26 @@ export interface LogCheckpointsOptions {
   /** Where records are written to; the log's own place where it is left out. */
   readonly files?: CheckpointFiles | undefined;
   readonly copy: () => Promise<ViewCopy>;
+  /** Has the view follow what other servers have written; nobody else writes where it is left out. */
+  readonly refresh?: (() => Promise<void>) | undefined;
   /** Of a log that needs one; the default where it is left out. */
   readonly leastBytes?: number | undefined;
   /** As the log's own; the default where it is left out. */
   readonly maxLogBytes?: number | undefined;
   /** Whether there is another server that writes checkpoints; this one does where that does not. */
   readonly isLeft?: (() => boolean) | undefined;
+  /** Between two looks, in milliseconds; a log that is the same at both counts as one that nobody writes. */
+  readonly quietMs?: number | undefined;
+  /** After one that failed, or that another server was faster with; the default where it is left out. */
+  readonly pauseMs?: number | undefined;
+  /** Few logs of those that nobody writes are trimmed at a time; as many as there are where it is left out. */
+  readonly inTurn?: ((work: () => Promise<void>) => Promise<void>) | undefined;
   /** Told of a checkpoint that was not written. */
   readonly onProblem: (error: unknown) => void;
 }
 
-/** After one that failed, or that another server was faster with. */
 const PAUSE_MS = 10_000;
+export const QUIET_MS = 150_000;
 
 export class LogCheckpoints {
   readonly #options: LogCheckpointsOptions;
@@ -39,6 +50,7 @@ export class LogCheckpoints {
   #writing: Promise<void> | null = null;
   #notBefore = 0;
   #dueSince: number | null = null;
+  #quiet: NodeJS.Timeout | undefined;
 
   constructor(options: LogCheckpointsOptions) {
     this.#options = options;
@@ -55,30 +67,66 @@ export class LogCheckpoints {
 
   /** Begins where it is due. */
   consider(sizes: LogSizes): void {
-    const { leastBytes, maxLogBytes, isLeft } = this.#options;
+    const { files, leastBytes, maxLogBytes, isLeft } = this.#options;
+    if (this.#closing.aborted) return;
     const isDue = isCheckpointDue(sizes, { leastBytes, maxLogBytes, isLeft: isLeft?.() });
     this.#dueSince = isDue ? (this.#dueSince ?? performance.now()) : null;
-    if (!isDue) return;
+    if (isDue) this.#begin();
+    // Also where one is being written, which will not have all of it.
+    if (files !== undefined && isWorthTrimming(sizes, leastBytes)) this.#lookLater(null);
+  }
+
+  #begin(): void {
     if (this.#writing !== null || this.#closing.aborted || performance.now() < this.#notBefore) return;
     this.#writing = this.#write().finally(() => (this.#writing = null));
   }
 
-  /** Where one is due, until it is written, by this server or another. Rejects where it is not. */
-  async settle(sizes: LogSizes): Promise<void> {
+  /** Where one is due, or worth it and `isQuiet`, until it is written, by this server or another. Rejects where it is not. */
+  async settle(sizes: LogSizes, isQuiet: boolean): Promise<void> {
     this.consider(sizes);
+    if (isQuiet && isWorthTrimming(sizes, this.#options.leastBytes)) this.#dueSince ??= performance.now();
+    if (this.#dueSince !== null) this.#begin();
     await this.#writing;
     if (this.#dueSince !== null)
       throw new SheafError("unavailable", "the log of the collection could not be trimmed yet");
   }
 
+  /** Until it is trimmed, by this server or another. `seen`: its sequence number at the last look. */
+  #lookLater(seen: number | null): void {
+    const { quietMs = QUIET_MS, inTurn = (work) => work() } = this.#options;
+    if (this.#quiet !== undefined || this.#closing.aborted) return;
+    // Servers that have written together do not look together.
+    const look = (): void => void inTurn(() => this.#look(seen));
+    this.#quiet = setTimeout(look, quietMs * (1 + Math.random() / 2)).unref();
+  }
+
+  async #look(seen: number | null): Promise<void> {
+    const { id, log, leastBytes, isLeft, refresh } = this.#options;
+    await this.#writing;
+    const [head] = await log.heads([id]).catch(() => []);
+    this.#quiet = undefined;
+    if (head === null || (head && !isWorthTrimming(head, leastBytes))) return;
+    if (head?.sequence === seen && isLeft?.() !== true) {
+      // Nobody may have read here what others have written last, and an older state is of no use to anybody.
+      const hasAll = await Promise.resolve(refresh?.()).then(
+        () => true,
+        () => false,
+      );
+      if (hasAll) this.#begin();
+    }
+    await this.#writing;
+    this.#lookLater(head?.sequence ?? seen);
+  }
+
   /** Breaks off what is under way. */
   async close(): Promise<void> {
+    clearTimeout(this.#quiet);
     this.#closing.abort(new SheafError("unavailable", "the collection is being closed"));
     await this.#writing;
   }
 
   async #write(): Promise<void> {
-    const { id: collection, epoch, log, files, onProblem } = this.#options;
+    const { id: collection, epoch, log, files, pauseMs = PAUSE_MS, onProblem } = this.#options;
     try {
       const { view, remove } = await this.#options.copy();
       try {
@@ -86,12 +134,12 @@ export class LogCheckpoints {
         const state = { epoch, sequence: head.sequence, batch: batch ?? "" };
         const outcome = await writeCheckpoint({ log, files }, { collection, state }, view, this.#closing);
         this.#dueSince = null;
-        if (outcome === "moved") this.#notBefore = performance.now() + PAUSE_MS;
+        if (outcome === "moved") this.#notBefore = performance.now() + pauseMs;
       } finally {
         await remove();
       }
     } catch (error) {
-      this.#notBefore = performance.now() + PAUSE_MS;
+      this.#notBefore = performance.now() + pauseMs;
       if (!this.#closing.aborted) onProblem(error);
     }
   }

@@ -4,14 +4,13 @@
  * at a time: a plan never sees half of what others wrote. A view that is of no state of the log is void, and made anew.
  */
 import assert from "node:assert";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { SheafError } from "@sheaf/protocol";
 import { CorruptDataError } from "../corrupt-data-error.ts";
 import { ForwardingStore } from "../forwarding-store.ts";
 import type { RecordStore, StoreChange, StoreView } from "../record-store.ts";
 import { type Steps, runInTurns } from "../steps.ts";
 import { TurnLock } from "../turn-lock.ts";
-import { type Usage, sumOf } from "../usage.ts";
+import { sumOf } from "../usage.ts";
 import { decodeBatch } from "./batch-codec.ts";
 import {
   type CommitLog,
@@ -20,22 +19,22 @@ import {
   type LogOwner,
   type LogSizes,
   LogTrimmed,
+  ViewVoid,
   bytesOf,
   isSameHead,
 } from "./commit-log.ts";
 import type { CheckpointFiles } from "./checkpoint-files.ts";
-import { type CheckpointPlaces, readCheckpoint } from "./checkpoint-log.ts";
+import { readCheckpoint } from "./checkpoint-log.ts";
+import { WarmingView } from "./cold/warming-view.ts";
 import type { HeadReader } from "./head-reader.ts";
 import type { LogCheckpoints } from "./log-checkpoints.ts";
 import { LogWriter } from "./log-writer.ts";
-import type { ViewedPart } from "./partition-of.ts";
+import { usageOf } from "./usage-of.ts";
 import { type PlannedWrite, usageOfAll } from "./write-group.ts";
 
 /** Batches and bytes of bodies that share a commit of the view, while it is opened. */
 const GROUPED = 64;
 const GROUPED_BYTES = 8 * 1024 * 1024;
-/** In one turn. */
-const COUNTED_AT_ONCE = 256;
 const NO_STATE = new Uint8Array(0);
 
 /** Hears of the batches that others wrote, in their order, between those of this store. */
@@ -81,19 +80,20 @@ export interface LoggedStoreOptions {
   readonly appendAttempts?: number | undefined;
   /** Left out: the log is never trimmed by this store. */
   readonly checkpoints?: LogCheckpoints | undefined;
-}
-
-/** The view is of no state of the log. */
-export class ViewVoid extends SheafError {
-  constructor() {
-    super("unavailable", "the records on this server are being read anew", { retryAfterSeconds: 1 });
-    this.name = "ViewVoid";
-  }
+  /**
+   * A place among the few whose checkpoints are read behind the first calls, to be given back; `null`: there is none for so many
+   * bytes. Left out: there never is.
+   */
+  readonly claimCold?: ((checkpointBytes: number) => (() => void) | null) | undefined;
+  /** Told of a view that could not be filled behind the calls. */
+  readonly onProblem?: ((error: unknown) => void) | undefined;
 }
 
 export class LoggedRecordStore extends ForwardingStore {
   readonly #options: LoggedStoreOptions;
   readonly #view: LogView;
+  /** `null`: all records were here from the start. */
+  readonly warming: WarmingView | null;
   readonly #turns = new TurnLock();
   readonly #writer: LogWriter;
   #position: LogHead;
@@ -101,12 +101,13 @@ export class LoggedRecordStore extends ForwardingStore {
   #isVoid = false;
   #sizes: LogSizes = { bytes: 0, checkpointBytes: 0, usage: null };
 
-  private constructor(options: LoggedStoreOptions) {
-    super(options.view);
-    const { view, epoch } = options;
+  private constructor(options: LoggedStoreOptions, warming: WarmingView | null) {
+    const view = warming ?? options.view;
+    super(view);
     this.#options = options;
     this.#view = view;
-    this.#position = positionOf(view, epoch);
+    this.warming = warming;
+    this.#position = positionOf(view, options.epoch);
     this.#writer = this.#newWriter();
   }
 
@@ -115,10 +116,23 @@ export class LoggedRecordStore extends ForwardingStore {
     const { id, epoch, log, files, heads, view, quota, partition, partitions = 1 } = options;
     const part = partition === undefined ? undefined : { partition, partitions };
     const { owner } = quota;
-    if ((await heads.head(id)) === null) await log.create(id, { epoch, state: NO_STATE, owner });
-    if (view.batch === null && view.head.sequence === 0) await readWhole({ log, files }, id, view, part);
-    const store = new LoggedRecordStore(options);
-    await store.refresh();
+    const head = await heads.head(id);
+    if (head === null) await log.create(id, { epoch, state: NO_STATE, owner });
+    const isEmpty = view.batch === null && view.head.sequence === 0;
+    // A file's directory does not say whose partition a record is of; and without an index nobody reads before all is here.
+    const isPerhapsCold = isEmpty && head !== null && partitions === 1;
+    const warming = isPerhapsCold ? await WarmingView.open(options, head) : null;
+    if (isEmpty && warming === null) await readCheckpoint({ log, files }, id, view, { part });
+    const store = new LoggedRecordStore(options, warming);
+    await store.refresh().catch(async (error: unknown) => {
+      await warming?.abandon();
+      throw error;
+    });
+    const onFailed = (error: unknown): void => {
+      if (!(error instanceof ViewVoid)) options.onProblem?.(error);
+      store.#void();
+    };
+    warming?.start(() => store.refresh(), onFailed);
     if (store.#sizes.usage === null && part === undefined)
       await log.count(id, store.#position, owner, await usageOf(view));
     return store;
@@ -129,9 +143,14 @@ export class LoggedRecordStore extends ForwardingStore {
     return this.#position;
   }
 
-  /** `false` while a checkpoint is written; closing would break it off. */
+  /** `false` while a checkpoint is written, or the records are fetched; closing would break it off. */
   get settled(): boolean {
-    return this.#options.checkpoints?.isWriting !== true;
+    return this.#options.checkpoints?.isWriting !== true && !this.isCold;
+  }
+
+  /** Its records are not all on this machine yet. */
+  get isCold(): boolean {
+    return !this.#isVoid && this.warming?.isCold === true;
   }
 
   /** Of the values of its records, as they are counted; `null`: they are not. */
@@ -145,9 +164,10 @@ export class LoggedRecordStore extends ForwardingStore {
     return { logBytes: this.#sizes.bytes, checkpointDueMs: this.#options.checkpoints?.dueMs ?? 0 };
   }
 
-  /** Has the log trimmed to a checkpoint, if that is due. Rejects where it could not be. */
-  async checkpoint(): Promise<void> {
-    await this.#options.checkpoints?.settle(this.#sizes);
+  /** Has the log trimmed to a checkpoint, if that is due, or `isQuiet` and worth it. Rejects where it could not be. */
+  async checkpoint(isQuiet: boolean): Promise<void> {
+    await this.warming?.filled();
+    await this.#options.checkpoints?.settle(this.#sizes, isQuiet);
   }
 
   /** One at most. */
@@ -164,11 +184,14 @@ export class LoggedRecordStore extends ForwardingStore {
     if (head === null) throw this.#void();
     this.#sizes = head;
     if (isSameHead(head, this.#position) && !this.#isVoid) return;
-    await this.#alone(async () => {
-      // Appends from here have come to it, or beyond, meanwhile.
-      const isThere = this.#position !== before && this.#position.sequence >= Math.min(head.sequence, until);
-      if (!isThere) await this.#pull(undefined, until);
-    });
+    const follow = (): Promise<void> =>
+      this.#alone(async () => {
+        // Appends from here have come to it, or beyond, meanwhile.
+        const isThere =
+          this.#position !== before && this.#position.sequence >= Math.min(head.sequence, until);
+        if (!isThere) await this.#pull(undefined, until);
+      });
+    await (this.warming === null ? follow() : this.warming.following(follow));
   }
 
   /**
@@ -177,7 +200,8 @@ export class LoggedRecordStore extends ForwardingStore {
    */
   apply(plan: (view: StoreView) => Steps<StoreChange>): Promise<StoreChange> {
     assert.equal(this.#options.partition, undefined, "a plan needs all records of a collection");
-    return this.#writer.apply(plan);
+    if (!this.isCold) return this.#writer.apply(plan);
+    return this.warming!.whenWarm().then(() => this.#writer.apply(plan));
   }
 
   #newWriter(): LogWriter {
@@ -314,8 +338,8 @@ export class LoggedRecordStore extends ForwardingStore {
       await this.#view.follow(plan, position.batch);
       this.#position = position;
     } catch (error) {
-      // Nobody knows whether it is stored.
-      this.#follower?.onBroken();
+      // Nobody knows whether it is stored, but for what could not be fetched for it first.
+      if (!this.isCold) this.#follower?.onBroken();
       throw error;
     }
   }
@@ -363,38 +387,7 @@ function madeNotStored(cause: unknown): SheafError {
   return new SheafError("unavailable", words, { cause, retryAfterSeconds: 1 });
 }
 
-/** A view that has nothing begins with what the log begins with. */
-async function readWhole(
-  places: CheckpointPlaces,
-  id: string,
-  view: LogView,
-  part: ViewedPart | undefined,
-): Promise<void> {
-  try {
-    if ((await readCheckpoint(places, id, view, part)) === "trimmed") throw new ViewVoid();
-  } catch (error) {
-    throw error instanceof LogTrimmed ? new ViewVoid() : error;
-  }
-}
-
 /** A view with records that is of no log is of no state of one. */
 function positionOf({ head, batch }: LogView, epoch: string): LogHead {
   return { epoch, sequence: head.sequence, batch: batch ?? "" };
-}
-
-/** Goes through all records. */
-async function usageOf(view: LogView): Promise<Usage> {
-  let [records, bytes, from] = [0, 0, 0];
-  for (let isMore = true; isMore;) {
-    isMore = false;
-    for (const { offset } of view.scan(from)) {
-      records += 1;
-      bytes += view.storedBytes(offset);
-      from = offset + 1;
-      isMore = true;
-      if (records % COUNTED_AT_ONCE === 0) break;
-    }
-    await nextTurn();
-  }
-  return { records, bytes };
 }

@@ -13,10 +13,13 @@ import type { RecordStore, StoreChange, StoreHead } from "../record-store.ts";
 import { runInTurns } from "../steps.ts";
 import type { StoredRecord } from "../stored-record.ts";
 import { ValueWriter } from "../values/value-writer.ts";
+import { lowerBound } from "../lower-bound.ts";
 import { decodeValue, encodeValue } from "./batch-codec.ts";
 
 /** Written and read at once, and about as many make a batch. */
 const PIECE_BYTES = 4 * 1024 * 1024;
+/** Records that are no farther apart are fetched with what lies between. */
+const GAP_BYTES = 256 * 1024;
 /** Of the directory, per record: offset, sequence number and where the record ends, each an f64. */
 const ROW_NUMBERS = 3;
 const ROW_BYTES = 8 * ROW_NUMBERS;
@@ -160,8 +163,79 @@ export class RecordFile {
     return numbers;
   }
 
+  /** All of it. */
+  async readDirectory(options: ReadOptions = {}): Promise<RecordDirectory> {
+    const directory = new RecordDirectory(await this.directory(0, this.records, options));
+    const section = this.#file.stream(SECTION.records);
+    if (directory.end === section.length) return directory;
+    throw new SegmentDamaged(this.#file.name, SECTION.directory, "it ends elsewhere than the records do");
+  }
+
+  /** The records in some rows. Rows that lie close together are fetched together. Throws `CorruptDataError`, too. */
+  async read(
+    directory: RecordDirectory,
+    rows: readonly number[],
+    options: ReadOptions = {},
+  ): Promise<readonly StoredRecord[]> {
+    const stretches: RecordPlace[][] = [];
+    for (const place of rows.toSorted((a, b) => a - b).map((row) => directory.placeAt(row))) {
+      const last = stretches.at(-1);
+      const isNear = last !== undefined && place.start - last.at(-1)!.end < GAP_BYTES;
+      if (isNear && place.end - last[0]!.start <= PIECE_BYTES) last.push(place);
+      else stretches.push([place]);
+    }
+    const section = this.#file.stream(SECTION.records);
+    const read = async (places: readonly RecordPlace[]): Promise<readonly StoredRecord[]> => {
+      const from = places[0]!.start;
+      const bytes = Buffer.allocUnsafe(places.at(-1)!.end - from);
+      await section.read(bytes, from, options);
+      return runInTurns(decoded(places, { bytes, from, origin: this.#file.name }));
+    };
+    return (await Promise.all(stretches.map(read))).flat();
+  }
+
   close(): Promise<void> {
     return this.#file.close();
+  }
+}
+
+/** Which records a file has, and where: in memory, 24 bytes for each. */
+export class RecordDirectory {
+  readonly length: number;
+  readonly #numbers: Float64Array;
+
+  constructor(numbers: Float64Array) {
+    this.#numbers = numbers;
+    this.length = numbers.length / ROW_NUMBERS;
+  }
+
+  get end(): number {
+    return this.#numbers.at(-1) ?? 0;
+  }
+
+  /** The first one whose record has this offset or a higher one. */
+  rowFrom(offset: number): number {
+    // Where no record was removed before it, that is its row.
+    const least = offset - (this.length === 0 ? 0 : this.offsetAt(0));
+    if (least >= 0 && least < this.length && this.offsetAt(least) === offset) return least;
+    return lowerBound(this.length, (row) => this.offsetAt(row) < offset);
+  }
+
+  offsetAt(row: number): number {
+    return this.#numbers[row * ROW_NUMBERS]!;
+  }
+
+  sequenceAt(row: number): number {
+    return this.#numbers[row * ROW_NUMBERS + 1]!;
+  }
+
+  bytesAt(row: number): number {
+    const { start, end } = this.placeAt(row);
+    return end - start;
+  }
+
+  placeAt(row: number): RecordPlace {
+    return placeIn(this.#numbers, row, row === 0 ? 0 : this.#numbers[row * ROW_NUMBERS - 1]!);
   }
 }
 

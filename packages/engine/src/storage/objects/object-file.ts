@@ -8,11 +8,20 @@ export const BLOCK_BYTES = 1024 * 1024;
 /** Fetched at once for one read. */
 const BLOCKS_AHEAD = 8;
 
+/** Bytes of an object. */
+export interface ObjectPiece {
+  readonly start: number;
+  readonly bytes: Buffer;
+}
+
 /** Blocks of one object. */
 export interface ObjectBlocks {
   tryRead(index: number, into: Uint8Array, from: number): boolean;
-  /** `count` blocks from `first` on. Throws `SegmentDamaged` where the object is gone or another one. */
-  read(first: number, count: number): Promise<readonly Buffer[]>;
+  /**
+   * `count` blocks from `first` on, those parts of them at least that lie within the range, end excluded. Throws `SegmentDamaged` where the object is gone or
+   * another one.
+   */
+  read(first: number, count: number, range: readonly [number, number]): Promise<readonly ObjectPiece[]>;
 }
 
 export class ObjectFile implements SegmentFile {
@@ -79,9 +88,9 @@ export class ObjectFile implements SegmentFile {
     for (let at = position; at < end;) {
       const first = Math.floor(at / BLOCK_BYTES);
       const count = Math.min(BLOCKS_AHEAD, Math.floor((end - 1) / BLOCK_BYTES) - first + 1);
-      const blocks = await abortable(this.#blocks.read(first, count), signal);
-      for (const [i, block] of blocks.entries()) {
-        const piece = block.subarray(at - (first + i) * BLOCK_BYTES).subarray(0, end - at);
+      const pieces = await abortable(this.#blocks.read(first, count, [at, end]), signal);
+      for (const { start, bytes } of pieces) {
+        const piece = bytes.subarray(at - start).subarray(0, end - at);
         into.set(piece, at - position);
         at += piece.length;
       }

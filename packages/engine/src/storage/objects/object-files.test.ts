@@ -20,6 +20,7 @@ beforeAll(async () => {
 afterAll(() => server?.close());
 beforeEach(() => {
   server.fault = () => null;
+  server.pause = () => null;
   server.calls.length = 0;
 });
 
@@ -59,6 +60,24 @@ async function range(files: ObjectFiles, name: string, from: number, to: number)
 segmentFilesSuite({ name: "files in an object store", open: () => open() });
 
 describe("files in an object store", () => {
+  it("asks for what is read, and no more, where nothing is kept", async () => {
+    const settings = server.settings();
+    await writeFile(open({ settings }), "a.seg", LARGE);
+    const ranges: string[] = [];
+    server.pause = (_call, asked) => {
+      ranges.push(asked);
+      return null;
+    };
+    const files = new ObjectFiles(new ObjectStore(settings), null);
+    const [from, to] = [BLOCK_BYTES - 10, BLOCK_BYTES + 1_000];
+    expect((await range(files, "a.seg", from, to)).equals(LARGE.subarray(from, to))).toBe(true);
+    expect(ranges.slice(1).toSorted()).toEqual([
+      `bytes=${from}-${BLOCK_BYTES - 1}`,
+      `bytes=${BLOCK_BYTES}-${to - 1}`,
+    ]);
+    await files.close();
+  });
+
   it("sends a large file in parts, and reads it as it was", async () => {
     const files = open();
     await writeFile(files, "a.seg", LARGE.subarray(0, 1.4 * PART_BYTES), LARGE.subarray(1.4 * PART_BYTES));

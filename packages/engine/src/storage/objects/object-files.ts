@@ -92,12 +92,18 @@ export class ObjectFiles implements SegmentFiles {
     const nameOf = (index: number): string => `${name}.${version}.${index}`;
     return {
       tryRead: (index, into, from) => this.#cache?.tryRead(nameOf(index), into, from) ?? false,
-      read: (first, count) =>
+      read: (first, count, [from, to]) =>
         Promise.all(
-          Array.from({ length: count }, (_, i) => {
-            const start = (first + i) * BLOCK_BYTES;
-            const end = Math.min(size, start + BLOCK_BYTES);
-            return this.#block(nameOf(first + i), { name, tag, start, end });
+          Array.from({ length: count }, async (_, i) => {
+            const block = (first + i) * BLOCK_BYTES;
+            const blockEnd = Math.min(size, block + BLOCK_BYTES);
+            if (this.#cache !== null) {
+              const wanted = { name, tag, start: block, end: blockEnd };
+              return { start: block, bytes: await this.#block(nameOf(first + i), wanted) };
+            }
+            // Nothing of what is not asked for would be kept.
+            const [start, end] = [Math.max(block, from), Math.min(blockEnd, to)];
+            return { start, bytes: await this.#fetch({ name, tag, start, end }) };
           }),
         ),
     };
@@ -112,16 +118,21 @@ export class ObjectFiles implements SegmentFiles {
     return fetching;
   }
 
-  async #readOrFetch(cached: string, { name, tag, start, end }: WantedBlock): Promise<Buffer> {
+  async #readOrFetch(cached: string, wanted: WantedBlock): Promise<Buffer> {
     const known = await this.#cache?.read(cached);
-    if (known?.length === end - start) return known;
+    if (known?.length === wanted.end - wanted.start) return known;
+    const bytes = await this.#fetch(wanted);
+    await this.#cache?.put(cached, bytes);
+    return bytes;
+  }
+
+  async #fetch({ name, tag, start, end }: WantedBlock): Promise<Buffer> {
     const found = await this.#store.get(name, `${start}-${end - 1}`);
     if (found === null) throw new SegmentMissing(name);
     const bytes = found.bytes.subarray(start - found.start, end - found.start);
     if (found.tag !== tag) throw new SegmentDamaged(name, null, "the object is another one now");
     if (found.start > start || bytes.length !== end - start)
       throw new SegmentDamaged(name, null, `the object store has no bytes ${start} to ${end} of it`);
-    await this.#cache?.put(cached, bytes);
     return bytes;
   }
 }

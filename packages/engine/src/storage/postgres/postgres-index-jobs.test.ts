@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
+import { SheafError } from "@sheaf/protocol";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { IndexJobs } from "../../publication/index-jobs.ts";
 import { type LogHead, firstHead } from "../log/commit-log.ts";
 import { PostgresCommitLog } from "./postgres-commit-log.ts";
 import { PostgresDatabase, type PostgresSettings } from "./postgres-database.ts";
@@ -9,7 +11,7 @@ import { PostgresServer } from "./testing/postgres-server.ts";
 
 const RULES: IndexJobRules = {
   ...{ claimMs: 60_000, checkpointAfterBytes: 1_000, maxLogBytes: 1e9 },
-  ...{ operations: 100, afterMs: 3_600_000, leastRecords: 10 },
+  ...{ operations: 100, afterMs: 3_600_000, leastRecords: 10, quietMs: 300_000 },
 };
 const STATE = new Uint8Array(0);
 
@@ -69,9 +71,9 @@ describe("jobs of index nodes in PostgreSQL", () => {
     await written("some", { operations: 150 });
     await written("many", { operations: 300 });
     const [one, two] = [node("one"), node("two")];
-    expect(await one.take()).toEqual({ collection: "many", epoch: "epoch", sequence: 300 });
+    expect(await one.take()).toEqual({ collection: "many", epoch: "epoch", sequence: 300, isQuiet: false });
     const some = await two.take();
-    expect(some).toEqual({ collection: "some", epoch: "epoch", sequence: 150 });
+    expect(some).toMatchObject({ collection: "some", epoch: "epoch", sequence: 150 });
     // Nothing else has ever been looked at; of fewer operations that counts, too.
     expect(await one.take()).toMatchObject({ collection: "few" });
     expect(await one.take()).toBeNull();
@@ -79,7 +81,7 @@ describe("jobs of index nodes in PostgreSQL", () => {
     await written("some", { operations: 99 });
     expect(await one.take()).toBeNull();
     await written("some", { operations: 1 });
-    expect(await one.take()).toEqual({ collection: "some", epoch: "epoch", sequence: 250 });
+    expect(await one.take()).toMatchObject({ collection: "some", epoch: "epoch", sequence: 250 });
   });
 
   it("are collections that nobody has looked at for so long, if there is anything new", async () => {
@@ -116,6 +118,27 @@ describe("jobs of index nodes in PostgreSQL", () => {
     expect(await node("one", { maxLogBytes: 12_000 }).take()).toMatchObject({ collection: "c" });
   });
 
+  it("are collections that nobody writes any more, whose logs are worth a checkpoint", async () => {
+    const aged = `update ${settings.schema}.log_head set at = now() - interval '6 minutes'`;
+    await written("c", { operations: 1, bytes: 124 });
+    const one = node("one");
+    await database.change(aged, []);
+    expect(await one.take()).toBeNull();
+    const state = await written("c", { operations: 1 });
+    expect(await one.take()).toBeNull();
+    await database.change(aged, []);
+    const job = (await one.take())!;
+    expect(job).toMatchObject({ collection: "c", isQuiet: true });
+    await one.done(job);
+    expect(await log.trim("c", { ...state, place: "c/x", bytes: 16_000 })).toBe("done");
+    await written("c", { operations: 1, bytes: 999 });
+    await database.change(aged, []);
+    expect(await one.take()).toBeNull();
+    await written("c", { operations: 1 });
+    await database.change(aged, []);
+    expect(await one.take()).toMatchObject({ isQuiet: true });
+  });
+
   it("go to one node, also where two find them at once", async () => {
     await written("c", { operations: 100 });
     const nodes = ["one", "two"].map((name) => node(name));
@@ -129,7 +152,9 @@ describe("jobs of index nodes in PostgreSQL", () => {
       return { commit: false, value: { taking } };
     });
     const jobs = await Promise.all(taken.taking);
-    expect(jobs.filter((job) => job !== null)).toEqual([{ collection: "c", epoch: "epoch", sequence: 200 }]);
+    expect(jobs.filter((job) => job !== null)).toMatchObject([
+      { collection: "c", epoch: "epoch", sequence: 200 },
+    ]);
   });
 
   it("stay with a node that gives signs of life, and come back to who is the next where it does not", async () => {
@@ -167,5 +192,20 @@ describe("jobs of index nodes in PostgreSQL", () => {
     await log.drop("c");
     await node("one").begin();
     expect(await database.read(`select * from ${settings.schema}.index_job`)).toEqual([]);
+  });
+
+  it("are left alone for a while where the collection is gone", async () => {
+    await written("dropped", { operations: 1, bytes: 200 });
+    const jobs = node("one", { quietMs: 0 });
+    let asked = 0;
+    const work = (): Promise<void> => {
+      asked++;
+      return Promise.reject(new SheafError("not_found", "the collection does not exist"));
+    };
+    const working = new IndexJobs({ jobs, work, onProblem: (error) => expect.fail(String(error)) });
+    await expect.poll(() => jobs.counts.failed).toBe(1);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await working.close();
+    expect([asked, jobs.counts]).toEqual([1, { done: 0, failed: 1 }]);
   });
 });

@@ -17,6 +17,8 @@ export interface IndexJobRules {
   readonly afterMs: number;
   /** Collections of fewer have no index. */
   readonly leastRecords: number;
+  /** After the last write, until nobody writes a collection any more. */
+  readonly quietMs: number;
 }
 
 export interface IndexJob {
@@ -24,6 +26,8 @@ export interface IndexJob {
   /** State of its log that the job was found in. */
   readonly epoch: string;
   readonly sequence: number;
+  /** Nobody writes the collection any more, and its log is worth a checkpoint that need not be due. */
+  readonly isQuiet: boolean;
 }
 
 /** Times as long as a claim is kept. */
@@ -48,14 +52,16 @@ export class PostgresIndexJobs {
 
   /** Of the collection that needs it most; `null`: none does, or another node was faster. */
   async take(): Promise<IndexJob | null> {
-    const { claimMs, checkpointAfterBytes, maxLogBytes, operations, afterMs, leastRecords } = this.rules;
-    const limits = [checkpointAfterBytes, maxLogBytes, operations, afterMs, leastRecords];
+    const { claimMs, checkpointAfterBytes, maxLogBytes, operations, afterMs, leastRecords, quietMs } =
+      this.rules;
+    const limits = [checkpointAfterBytes, maxLogBytes, operations, afterMs, leastRecords, quietMs];
     const [row] = await this.#change(this.#sql.take, [this.#node, claimMs, ...limits]);
     if (row === undefined) return null;
     return {
       collection: String(row["collection"]),
       epoch: String(row["epoch"]),
       sequence: Number(row["seq"]),
+      isQuiet: row["is_quiet"] === true,
     };
   }
 
@@ -68,7 +74,7 @@ export class PostgresIndexJobs {
       await this.#change(this.#sql.keep, [this.#node, this.rules.claimMs, [...collections]]);
   }
 
-  async done({ collection, epoch, sequence }: IndexJob): Promise<void> {
+  async done({ collection, epoch, sequence }: Omit<IndexJob, "isQuiet">): Promise<void> {
     this.counts.done += 1;
     await this.#change(this.#sql.done, [collection, this.#node, epoch, sequence]);
   }

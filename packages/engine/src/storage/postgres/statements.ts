@@ -330,11 +330,13 @@ function indexJobsIn(schema: string) {
   const [head, job, manifest] = [`${schema}.log_head`, `${schema}.index_job`, `${schema}.manifest`];
   const later = (ms: string): string => `now() + interval '1 millisecond' * ${ms}::float8`;
   const dueBytes = "least($4::float8 / 2, greatest($3::float8, h.checkpoint_bytes))";
+  const isQuiet =
+    "(h.at < now() - interval '1 millisecond' * $8::float8 and h.bytes >= greatest($3::float8 / 8, h.checkpoint_bytes / 16.0))";
   const mayBeIndexed = "coalesce(h.kept_records >= $7::bigint, true)";
   return {
     /**
      * Finds the collection that needs it most and claims it for node $1, $2 ms: its log needs a checkpoint ($3, $4: as
-     * `isCheckpointDue`), or nobody has looked at $5 of its operations, or at fewer for $6 ms. Collections of less than $7
+     * `isCheckpointDue`), or would be read faster with one and nobody has written it for $8 ms (as `isWorthTrimming`), or nobody has looked at $5 of its operations, or at fewer for $6 ms. Collections of less than $7
      * records have no index; these are left out first, for there may be very many. What another node has worked on counts half, for
      * that has its records. Of two nodes that find the same one at once the second finds it claimed.
      */
@@ -342,20 +344,20 @@ function indexJobsIn(schema: string) {
         select h.collection, h.epoch, h.seq, h.bytes, ${dueBytes} as due_bytes,
           case when ${mayBeIndexed} then h.seq - greatest(case when j.epoch = h.epoch then j.seq else 0 end, m.seq) else 0 end as unseen,
           coalesce(greatest(j.at, m.at), '-infinity') < now() - interval '1 millisecond' * $6::float8 as is_old,
-          case when j.node <> $1::text then 0.5 else 1 end as share
+          case when j.node <> $1::text then 0.5 else 1 end as share, ${isQuiet} as is_quiet
         from ${head} h left join ${job} j on j.collection = h.collection
           left join ${manifest} m on m.collection = h.collection and m.epoch = h.epoch
-        where (${mayBeIndexed} or h.bytes >= ${dueBytes}) and position('/' in h.collection) = 0 and (j.until is null or j.until < now())
+        where (${mayBeIndexed} or h.bytes >= ${dueBytes} or ${isQuiet}) and position('/' in h.collection) = 0 and (j.until is null or j.until < now())
       ), needy as (
-        select collection, epoch, seq from known
-        where bytes >= due_bytes or unseen >= $5::bigint or (unseen > 0 and is_old)
+        select collection, epoch, seq, is_quiet from known
+        where bytes >= due_bytes or is_quiet or unseen >= $5::bigint or (unseen > 0 and is_old)
         order by share * greatest(bytes / due_bytes, unseen / $5::float8) desc limit 1
       )
       insert into ${job} as j (collection, epoch, seq, node, until)
         select collection, epoch, 0, $1::text, ${later("$2")} from needy
       on conflict (collection) do update set node = excluded.node, until = excluded.until
         where j.until is null or j.until < now()
-      returning collection, (select epoch from needy) as epoch, (select seq from needy) as seq`,
+      returning collection, (select epoch from needy) as epoch, (select seq from needy) as seq, (select is_quiet from needy) as is_quiet`,
     /** Those of a node that still works. */
     keep: `update ${job} set until = ${later("$2")} where node = $1::text and collection = any ($3::text[])`,
     /** Up to this state. */

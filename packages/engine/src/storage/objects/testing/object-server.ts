@@ -54,7 +54,7 @@ export class ObjectServer {
   /** Asked for each request; `null`: it passes. */
   fault: (call: string) => Fault | null = () => null;
   /** Each request waits for it. */
-  pause: (call: string) => Promise<void> | null = () => null;
+  pause: (call: string, range: string) => Promise<void> | null = () => null;
   /** Methods and paths, with queries, of all requests. */
   readonly calls: string[] = [];
   readonly #folder: string;
@@ -114,7 +114,7 @@ export class ObjectServer {
   async #pass(asked: IncomingMessage, reply: ServerResponse): Promise<void> {
     const call = `${asked.method ?? ""} ${asked.url ?? ""}`;
     this.calls.push(call);
-    await this.pause(call);
+    await this.pause(call, asked.headers.range ?? "");
     const fault = this.fault(call);
     const body: Buffer = Buffer.concat(await asked.toArray());
     if (fault === "busy") {

@@ -1,0 +1,82 @@
+import { expect, it, onTestFinished } from "vitest";
+import { Cancellation } from "@sheaf/protocol";
+import { MemoryFiles } from "../../storage/files/memory-files.ts";
+import type { CheckpointFiles } from "../../storage/log/checkpoint-files.ts";
+import { writeCheckpoint } from "../../storage/log/checkpoint-log.ts";
+import type { LoggedRecordStore } from "../../storage/log/logged-record-store.ts";
+import { addOne } from "../../storage/log/logged-record-store.suite.ts";
+import { MemoryCommitLog } from "../../storage/log/memory-commit-log.ts";
+import { MemoryView, recordFilesIn } from "../../storage/log/testing/memory-view.ts";
+import { NO_USAGE } from "../../storage/usage.ts";
+import { CollectionLogs } from "./collection-logs.ts";
+
+const IDS = ["a", "b", "c", "d"];
+
+it("has two collections at a time answer before their records are here, also of those that are opened at once", async () => {
+  const [log, files] = [new MemoryCommitLog(), recordFilesIn(new MemoryFiles())];
+  const logs = new CollectionLogs(log, { most: NO_USAGE, files, coldFromBytes: 1 });
+  const open = async (id: string): Promise<LoggedRecordStore> => {
+    const store = await logs.open(
+      { id, epoch: "epoch", tenant: "tenant" },
+      {
+        open: () => new MemoryView(),
+        copy: () => expect.fail("no checkpoint is due"),
+        onProblem: (error) => expect.fail(String(error)),
+        remove: () => Promise.resolve(),
+      },
+    );
+    onTestFinished(() => store.close());
+    return store;
+  };
+  for (const id of IDS) {
+    const store = await open(id);
+    await addOne(store, "one");
+    await writeCheckpoint(
+      { log, files },
+      { collection: id, state: store.position },
+      store,
+      new Cancellation(),
+    );
+  }
+  const opened = await Promise.all(IDS.map(open));
+  const cold = opened.filter(({ isCold }) => isCold);
+  expect(cold).toHaveLength(2);
+  await cold[0]!.warming!.filled();
+  await cold[1]!.close();
+  expect((await Promise.all(IDS.map(open))).filter(({ isCold }) => isCold)).toHaveLength(2);
+});
+
+it("trims a log that nobody writes any more to what others have written last, and only once", async () => {
+  const [log, files] = [new MemoryCommitLog(), recordFilesIn(new MemoryFiles())];
+  let written = 0;
+  const counting: CheckpointFiles = {
+    ...files,
+    write: (...asked) => {
+      written++;
+      return files.write(...asked);
+    },
+  };
+  const open = (isLeft: boolean): Promise<LoggedRecordStore> => {
+    const view = new MemoryView();
+    const rules = { files: counting, checkpointAfterBytes: 1_000, checkpointQuietMs: 20 };
+    const logs = new CollectionLogs(log, { most: NO_USAGE, ...rules, isLeft: () => isLeft });
+    return logs.open(
+      { id: "a", epoch: "epoch", tenant: "tenant" },
+      {
+        open: () => view,
+        copy: () => Promise.resolve({ view, remove: () => Promise.resolve() }),
+        onProblem: (error) => expect.fail(String(error)),
+        remove: () => Promise.resolve(),
+      },
+    );
+  };
+  const [one, two] = [await open(false), await open(true)];
+  onTestFinished(() => one.close());
+  for (const id of ["a", "b"]) await addOne(one, id);
+  for (const id of ["c", "d"]) await addOne(two, id);
+  await two.close();
+  await expect.poll(async () => (await log.checkpoint("a"))?.sequence).toBe(4);
+  const before = written;
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect(written).toBe(before);
+});

@@ -1,0 +1,78 @@
+/** Rows of a section that is not on this machine, as far as searches have asked for them. */
+import { DataAbsent } from "../../storage/data-absent.ts";
+import type { RowSection } from "../../storage/files/row-section.ts";
+
+/** Rows that are no farther apart are fetched with those between, which are of the same list and likely to come next. */
+const GAP_ROWS = 32;
+/** Of one read. Who looks at more of them waits until they are here. */
+const MOST_READ_BYTES = 4 * 1024 * 1024;
+/** Of one segment. */
+const MOST_BYTES = 2 * MOST_READ_BYTES;
+
+export class FetchedRows {
+  readonly #section: RowSection;
+  /** Oldest first. */
+  readonly #rows = new Map<number, Uint8Array>();
+
+  constructor(section: RowSection) {
+    this.#section = section;
+  }
+
+  /** Throws `DataAbsent` where some of them are to be fetched. */
+  require(rows: Uint32Array): void {
+    const absent = rows.filter((row) => !this.#rows.has(row)).toSorted();
+    if (absent.length === 0) return;
+    const runs = runsOf(absent);
+    const isTooMuch = this.#bytesOf(runs) > MOST_READ_BYTES;
+    throw new DataAbsent(isTooMuch ? null : () => this.#fetch(runs));
+  }
+
+  /** `into`: of whole rows. */
+  tryRead(into: Uint8Array, first: number): boolean {
+    const { rowBytes } = this.#section;
+    for (let at = 0; at < into.length; at += rowBytes) {
+      const row = this.#rows.get(first + at / rowBytes);
+      if (row === undefined) return false;
+      into.set(row, at);
+    }
+    return true;
+  }
+
+  #bytesOf(runs: readonly Run[]): number {
+    return this.#section.rowBytes * runs.reduce((sum, [first, end]) => sum + end - first, 0);
+  }
+
+  async #fetch(runs: readonly Run[]): Promise<void> {
+    const { rowBytes } = this.#section;
+    const read = async ([first, end]: Run): Promise<Uint8Array> => {
+      const bytes = new Uint8Array((end - first) * rowBytes);
+      await this.#section.read(bytes, first);
+      return bytes;
+    };
+    const fetched = await Promise.all(runs.map(read));
+    for (const [i, [first, end]] of runs.entries())
+      for (let row = first, at = 0; row < end; row++, at += rowBytes) {
+        // What another read wants as well is among the newest again.
+        this.#rows.delete(row);
+        this.#rows.set(row, fetched[i]!.subarray(at, at + rowBytes));
+      }
+    for (const oldest of this.#rows.keys()) {
+      if (this.#rows.size * rowBytes <= MOST_BYTES) return;
+      this.#rows.delete(oldest);
+    }
+  }
+}
+
+/** Rows that follow each other; the end is excluded. */
+type Run = readonly [first: number, end: number];
+
+/** @param rows Ascending. */
+function runsOf(rows: Uint32Array): readonly Run[] {
+  const runs: [number, number][] = [];
+  for (const row of rows) {
+    const last = runs.at(-1);
+    if (last !== undefined && row - last[1] < GAP_ROWS) last[1] = row + 1;
+    else runs.push([row, row + 1]);
+  }
+  return runs;
+}

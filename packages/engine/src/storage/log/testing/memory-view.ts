@@ -1,0 +1,33 @@
+/** A view of a log in memory, and files of records beside it. */
+import { randomUUID } from "node:crypto";
+import type { MemoryFiles } from "../../files/memory-files.ts";
+import { MemoryRecordStore } from "../../memory-record-store.ts";
+import { type CheckpointFiles, recordFileName } from "../checkpoint-files.ts";
+import type { LogView } from "../logged-record-store.ts";
+import { RecordFile, writeRecordFile } from "../record-file.ts";
+
+export class MemoryView extends MemoryRecordStore implements LogView {
+  batch: string | null = null;
+
+  async follow(...[plan, batch]: Parameters<LogView["follow"]>): Promise<void> {
+    await this.apply(plan);
+    this.batch = batch;
+  }
+
+  async forgetUpTo(): Promise<void> {}
+
+  storedBytes(): number {
+    return 1;
+  }
+}
+
+export function recordFilesIn(files: MemoryFiles): CheckpointFiles {
+  return {
+    write: async (store, signal) => {
+      const name = recordFileName(randomUUID());
+      await writeRecordFile(files, name, store, signal);
+      return { name, bytes: 1 };
+    },
+    open: (name, options) => RecordFile.open(files, name, options),
+  };
+}
