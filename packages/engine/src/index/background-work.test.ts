@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn, setTimeout } from "node:timers/promises";
+import { setTimeout } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
 import { Pace } from "../query/pace.ts";
 import { BackgroundWork, LONGEST_WAIT_MS } from "./background-work.ts";
@@ -149,28 +149,6 @@ describe("BackgroundWork", () => {
     vi.restoreAllMocks();
     const gaps = slices.slice(1).map(({ from }, i) => from - slices[i]!.to);
     expect(gaps).toHaveLength(5);
-    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(LONGEST_WAIT_MS);
-  });
-
-  it("gives way to the next of reads that follow each other, but for one slice now and then", async () => {
-    let now = performance.now();
-    vi.spyOn(performance, "now").mockImplementation(() => now);
-    const slices: { readonly from: number; readonly to: number }[] = [];
-    const step = (): boolean => {
-      slices.push({ from: now, to: (now += 3) });
-      return slices.length < 4;
-    };
-    const work = new BackgroundWork({ step, onFailure: () => {} });
-    work.wake();
-    while (slices.length < 4) {
-      await new Pace(undefined).breathe();
-      now += 1;
-      // So long that a timer of the background is due once between two reads.
-      for (const end = Date.now() + 3; Date.now() < end;);
-      await nextTurn();
-    }
-    vi.restoreAllMocks();
-    const gaps = slices.slice(1).map(({ from }, i) => from - slices[i]!.to);
     expect(Math.min(...gaps)).toBeGreaterThanOrEqual(LONGEST_WAIT_MS);
   });
 

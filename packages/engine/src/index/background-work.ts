@@ -3,15 +3,13 @@
  * ends it; whoever owns the work decides what then.
  */
 import { wasSliceTaken } from "@sheaf/process";
-import { isReadWaiting, wasReadBegun, wasReadUnderWay } from "./read-turns.ts";
+import { isReadWaiting, wasReadBegun } from "./read-turns.ts";
 
 const SLICE_MS = 3;
 /** While reads come: the next one waits for the rest of a slice. */
 const SHORT_SLICE_MS = 1;
 /** Since the last slice of this thread, until one is taken although a read could go on: a fifth of the time is left. */
 export const LONGEST_WAIT_MS = 12;
-/** After the last stretch of a read: whoever asks for one after the other has asked for the next by then. */
-const NEXT_READ_MS = 2;
 const PAUSE_MS = 1;
 /** After a step that gave way: calls that come one after the other meet few of them. */
 const LONG_PAUSE_MS = 2;
@@ -151,18 +149,14 @@ export class BackgroundWork {
   }
 }
 
-/** A read goes on in this turn, or the next one is about to come, and the background had a slice not long ago. */
+/** A read goes on in this turn, and the background had one not long ago. */
 function mustGiveWay(): boolean {
-  return (isReadWaiting() || wasReadUnderWay(NEXT_READ_MS)) && !hasWaited();
+  return isReadWaiting() && performance.now() - takenAt < LONGEST_WAIT_MS;
 }
 
 /** A slice that was waited for is a whole one. */
 function defaultSliceMs(): number {
-  return wasReadBegun(QUIET_MS) && !hasWaited() ? SHORT_SLICE_MS : SLICE_MS;
-}
-
-function hasWaited(): boolean {
-  return performance.now() - takenAt >= LONGEST_WAIT_MS;
+  return wasReadBegun(QUIET_MS) && !isReadWaiting() ? SHORT_SLICE_MS : SLICE_MS;
 }
 
 function endTurn(): void {

@@ -4,16 +4,9 @@ import { takeSlice } from "@sheaf/process";
 /** Reads that have begun and wait for a turn to go on in. */
 let waiting = 0;
 let begunAt = -Infinity;
-/** When one began or went on last. */
-let wentOnAt = -Infinity;
 
 export function beginRead(): void {
-  begunAt = wentOnAt = performance.now();
-}
-
-/** Between two stretches of a read. */
-export function goOnReading(): void {
-  wentOnAt = performance.now();
+  begunAt = performance.now();
 }
 
 /** As `takeSlice`, for a read that has to wait. */
@@ -33,9 +26,4 @@ export function isReadWaiting(): boolean {
 /** A read began in the last so many milliseconds. */
 export function wasReadBegun(milliseconds: number): boolean {
   return performance.now() - begunAt < milliseconds;
-}
-
-/** A read began or went on in the last so many milliseconds. */
-export function wasReadUnderWay(milliseconds: number): boolean {
-  return performance.now() - wentOnAt < milliseconds;
 }

@@ -5,7 +5,7 @@
  */
 import { beginSlice, isSliceOver } from "@sheaf/process";
 import { type CancelSignal, throwIfAborted } from "@sheaf/protocol";
-import { beginRead, goOnReading, takeReadSlice } from "../index/read-turns.ts";
+import { beginRead, takeReadSlice } from "../index/read-turns.ts";
 
 /** Between two looks at the clock: a fraction of a millisecond, whatever is done to the bytes. */
 const LOOK_BYTES = 64 * 1024;
@@ -40,7 +40,6 @@ export class Pace {
     this.#spent = 0;
     if (isSliceOver()) await takeReadSlice(this.tenant);
     else beginSlice();
-    goOnReading();
     throwIfAborted(this.signal);
   }
 }
