@@ -1,13 +1,14 @@
 /** How many partitions collections have, which never changes, so that it is asked for once. */
 import { type Collection, type CollectionRef, partitionsOf } from "@sheaf/protocol";
+import { LRUCache } from "lru-cache";
 
 /** A number each. */
 const MOST_KNOWN = 50_000;
 
 export class PartitionCounts {
   readonly #ask: (ref: CollectionRef) => Promise<Collection>;
-  /** By id; the oldest first. */
-  readonly #known = new Map<string, number>();
+  /** By id. */
+  readonly #known = new LRUCache<string, number>({ max: MOST_KNOWN });
 
   constructor(ask: (ref: CollectionRef) => Promise<Collection>) {
     this.#ask = ask;
@@ -16,8 +17,6 @@ export class PartitionCounts {
   /** What has been said of a collection. */
   learn({ id, schema }: Pick<Collection, "id" | "schema">): number {
     const partitions = partitionsOf(schema);
-    const [oldest] = this.#known.keys();
-    if (oldest !== undefined && this.#known.size >= MOST_KNOWN) this.#known.delete(oldest);
     this.#known.set(id, partitions);
     return partitions;
   }
