@@ -122,9 +122,9 @@ export class OpenCollection {
     return this.#requireIndexed().partition!;
   }
 
-  /** The index could not follow the store, for lack of memory say; closing and opening again builds it anew. */
+  /** The index could not follow the store, for lack of memory say, or the store is broken: it is to be closed and opened again. */
   get broken(): boolean {
-    return this.#broken || this.#indexed?.broken === true;
+    return this.#broken || this.#indexed?.broken === true || this.logged?.broken === true;
   }
 
   /** `false` while writes wait for a checkpoint, or the index is made; closing then would wait for it. */

@@ -70,7 +70,7 @@ export class IndexedRecords {
     const context = (times: StageTimes): QueryContext => this.reads.contextOfPartition(times);
     this.partition = options.isPartition === true ? new LocalPartition(context, this.#readable) : null;
     const follow = (change: StoreChange): Promise<void> => this.#follow(change);
-    options.logged?.follow(followerOf(this.versions, follow, () => this.break()));
+    options.logged?.follow(followerOf(this.versions, follow));
   }
 
   /** Nothing may be written before it resolves. In slices. */
@@ -97,9 +97,9 @@ export class IndexedRecords {
     }
   }
 
-  /** It could not follow the store, for lack of memory say. */
+  /** It could not follow the store, for lack of memory say, or the store is broken. */
   get broken(): boolean {
-    return this.#broken;
+    return this.#broken || this.#options.logged?.broken === true;
   }
 
   /** Sequence number of the newest operation that it has. */
@@ -134,7 +134,7 @@ export class IndexedRecords {
     this.#damaged.apply(change);
     // One that changes nothing may be heard of after those behind it.
     this.#readable = Math.max(this.#readable, change.head.sequence);
-    if (!this.#broken) this.partition?.passed(this.#readable);
+    if (!this.broken) this.partition?.passed(this.#readable);
     this.keeper?.changed(change);
     yield* this.#index.keepUp(change.puts.length);
   }
@@ -182,7 +182,7 @@ export class IndexedRecords {
       ...{ index: this.#index, versions: this.versions, damaged: this.#damaged, kinds },
       state: () => ({
         ...state(),
-        ...{ plan: this.#plan, readable: this.#readable, broken: this.#broken },
+        ...{ plan: this.#plan, readable: this.#readable, broken: this.broken },
       }),
     });
   }

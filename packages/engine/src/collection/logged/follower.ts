@@ -7,7 +7,6 @@ import type { VersionHistory } from "../../storage/version-history.ts";
 export function followerOf(
   versions: Pick<VersionHistory, "keep">,
   index: (change: StoreChange) => Promise<void>,
-  onBroken: () => void,
 ): LogFollower {
   let settled = (): void => {};
   return {
@@ -22,6 +21,5 @@ export function followerOf(
         settled = () => {};
       }
     },
-    onBroken,
   };
 }

@@ -181,6 +181,19 @@ describe("collections in partitions", () => {
     }
   });
 
+  it("go on on a server that others have left behind by more than the log has", async () => {
+    const database = { ...server.settings(), checkpointAfterBytes: 16 * 1024 };
+    const [one, two] = [await open(database), await open(database)];
+    const ref = await makeCollection(one);
+    await write(two, ref, "add", record("first"));
+    const log = new PostgresCommitLog(new PostgresDatabase(database));
+    onTestFinished(() => log.close());
+    for (let i = 0; (await log.checkpoint(ref.id)) === null; i++)
+      await write(one, ref, "upsert", record("often", { document: `${i} ${"long ".repeat(2_000)}` }));
+    await write(two, ref, "add", record("last"));
+    expect(await idsOf(one, ref)).toEqual(["first", "often", "last"]);
+  });
+
   it("are whole after a start, forked and removed with all their folders", async () => {
     const [database, dataFolder] = [server.settings(), temporaryFolder()];
     const engine = await createLocalEngine({ dataFolder, database });

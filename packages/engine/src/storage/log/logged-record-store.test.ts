@@ -92,7 +92,6 @@ describe("what follows a store, where an append was made and not answered", () =
     store.follow({
       *before() {},
       after: async (change) => void heard.push(`other: ${change?.puts[0]?.id}`),
-      onBroken: () => heard.push("broken"),
     });
     return [store, heard];
   };

@@ -43,8 +43,6 @@ export interface LogFollower {
   before(view: StoreView, change: StoreChange): Generator<void, void>;
   /** It is stored; `null`: it is not. */
   after(change: StoreChange | null): Promise<void>;
-  /** The view is void, or not what was told of it: the store is to be closed and opened again. */
-  onBroken(): void;
 }
 
 /** A store on this machine that keeps beside its head which batch of the log that is of. */
@@ -99,6 +97,7 @@ export class LoggedRecordStore extends ForwardingStore {
   #position: LogHead;
   #follower: LogFollower | null = null;
   #isVoid = false;
+  #isBroken = false;
   #sizes: LogSizes = { bytes: 0, checkpointBytes: 0, usage: null };
 
   private constructor(options: LoggedStoreOptions, warming: WarmingView | null) {
@@ -146,6 +145,11 @@ export class LoggedRecordStore extends ForwardingStore {
   /** `false` while a checkpoint is written, or the records are fetched; closing would break it off. */
   get settled(): boolean {
     return this.#options.checkpoints?.isWriting !== true && !this.isCold;
+  }
+
+  /** Its view is void, or not what was told of it: it is to be closed and opened again. */
+  get broken(): boolean {
+    return this.#isBroken;
   }
 
   /** Its records are not all on this machine yet. */
@@ -339,15 +343,14 @@ export class LoggedRecordStore extends ForwardingStore {
       this.#position = position;
     } catch (error) {
       // Nobody knows whether it is stored, but for what could not be fetched for it first.
-      if (!this.isCold) this.#follower?.onBroken();
+      if (!this.isCold) this.#isBroken = true;
       throw error;
     }
   }
 
   /** Where the log is whole, and another one than this was made of. */
   #void(): ViewVoid {
-    this.#isVoid = true;
-    this.#follower?.onBroken();
+    this.#isVoid = this.#isBroken = true;
     return new ViewVoid();
   }
 
@@ -366,7 +369,7 @@ export class LoggedRecordStore extends ForwardingStore {
 
   /** What the log holds is wrong on every server, and no view of it can be right. */
   #hear(error: unknown): void {
-    if (error instanceof CorruptDataError) this.#follower?.onBroken();
+    if (error instanceof CorruptDataError) this.#isBroken = true;
   }
 
   override async close(): Promise<void> {
