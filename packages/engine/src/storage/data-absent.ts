@@ -35,6 +35,16 @@ export class AbsentTogether {
     if (this.#fetches.length === MOST_TOGETHER) this.require();
   }
 
+  /** As `hear`, around the steps of a part: what they return, or `undefined` where they had to stop. */
+  *hearing<T>(steps: Generator<void, T>): Generator<void, T | undefined> {
+    try {
+      return yield* steps;
+    } catch (error) {
+      this.hear(error);
+      return undefined;
+    }
+  }
+
   /** After the last part. Throws `DataAbsent` for all at once. */
   require(): void {
     const fetches = this.#fetches;

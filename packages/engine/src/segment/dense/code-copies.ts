@@ -40,6 +40,11 @@ export class CodeCopies {
     this.#chunks = copiedRows(segment.capacity) / COPIED_PER_CALL;
   }
 
+  /** The copy of these slots if there is one. `of` will always have one then, the same or made anew. */
+  known(slots: Uint32Array): CodeCopy | null {
+    return this.#segment.hasRows === this.#hasRows ? (this.#copies.get(slots) ?? null) : null;
+  }
+
   /** The copy of these slots, made when they are asked for a second time; `null`: there is none. */
   of(slots: Uint32Array): CodeCopy | null {
     if (this.#segment.hasRows !== this.#hasRows) this.#clear();

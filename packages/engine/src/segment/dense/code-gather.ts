@@ -11,22 +11,13 @@ import { CONFIDENCE, type DenseQuery } from "./dense-query.ts";
 import type { DenseSegment } from "./dense-segment.ts";
 import type { ListOrder } from "./list-order.ts";
 import type { SearchParts } from "./list-probe.ts";
-import { orderLists } from "./list-reach.ts";
+import { filteredReachFor, orderLists, stretchesOf, takeFirstLists } from "./list-reach.ts";
 import { SLOTS_PER_CALL } from "./segment-layout.ts";
 import type { SegmentScorer } from "./segment-scorer.ts";
 import { ERROR_PER_FACTOR, buildPlanes } from "./sign-code.ts";
 
 /** Slots to estimate before the first candidates are scored; each later stretch is twice as long. */
 const FIRST_STRETCH = 384;
-/** Of so many most promising lists, how many a filter must have rows in for the bounds to count. */
-const LISTS_LOOKED_AT = 16;
-const LISTS_MET = 12;
-
-/** Where the slots of each list begin and end among those of a filter. */
-interface ListStretches {
-  readonly starts: Uint32Array;
-  readonly ends: Uint32Array;
-}
 
 export class CodeGather {
   readonly #segment: DenseSegment;
@@ -83,23 +74,21 @@ export class CodeGather {
 
   #gatherLists(query: DenseQuery, slots: Uint32Array): void {
     const { bounds } = this.#order;
-    const { starts, ends } = this.#stretchesOf(slots);
-    const { length } = query;
-    orderLists(this.#segment, this.#order, this.#scorer.bases, {
-      length,
-      reach: this.#segment.reach.filtered,
-    });
+    const stretches = stretchesOf(this.#segment, slots);
+    const { starts, ends } = stretches;
+    const { length, expected } = query;
+    const reach = filteredReachFor(this.#segment.reach, expected);
+    orderLists(this.#segment, this.#order, this.#scorer.bases, { length, reach });
+    const { lists, boundsCount } = takeFirstLists(
+      this.#order,
+      stretches,
+      Math.min(FIRST_STRETCH, slots.length),
+    );
     this.#taken.fill(0);
-    let lists = 0;
-    let met = 0;
-    for (; this.#waiting < Math.min(FIRST_STRETCH, slots.length) || lists < LISTS_LOOKED_AT; lists++) {
-      const list = this.#order.take();
-      if (list === -1) break;
+    for (const list of lists) {
       this.#taken[list] = 1;
-      if (lists < LISTS_LOOKED_AT && starts[list]! < ends[list]!) met++;
       this.#add(query, slots, starts[list]!, ends[list]!);
     }
-    const boundsCount = met >= LISTS_MET;
     this.#estimate(query);
     let stretch = 2 * FIRST_STRETCH;
     for (let list = 0; list < bounds.length; list++) {
@@ -110,20 +99,6 @@ export class CodeGather {
       stretch *= 2;
     }
     this.#estimate(query);
-  }
-
-  #stretchesOf(slots: Uint32Array): ListStretches {
-    const { listOfBlock } = this.#segment;
-    const starts = new Uint32Array(this.#taken.length);
-    const ends = new Uint32Array(this.#taken.length);
-    for (let i = 0; i < slots.length;) {
-      const list = listOfBlock[slots[i]! >>> 5]!;
-      starts[list] = i;
-      do i++;
-      while (i < slots.length && listOfBlock[slots[i]! >>> 5] === list);
-      ends[list] = i;
-    }
-    return { starts, ends };
   }
 
   #add(query: DenseQuery, slots: Uint32Array, start: number, end: number): void {

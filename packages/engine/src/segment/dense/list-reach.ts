@@ -21,6 +21,23 @@ export interface Reach {
   readonly filtered: number;
 }
 
+/** Of so many most promising lists, how many a filter must have rows in for the bounds to count. */
+const LISTS_LOOKED_AT = 16;
+const LISTS_MET = 12;
+
+/** By list: where its slots begin and end among those of a filter. */
+export interface ListStretches {
+  readonly starts: Uint32Array;
+  readonly ends: Uint32Array;
+}
+
+export interface FirstLists {
+  /** The most promising ones that have slots, the best first. */
+  readonly lists: readonly number[];
+  /** The filter has rows in nearly all of the most promising lists, so it does not take away what the reach was measured by. */
+  readonly boundsCount: boolean;
+}
+
 /**
  * Fills `order` with the segment's lists by what their centroids say about their best rows. `bases`:
  * <centroid, query> by list; `length`: the query's; `reach`: that of the segment which fits the filter.
@@ -53,8 +70,51 @@ export function reachFor({ unfiltered, best }: Reach, expected: number): number 
   return unfiltered + share * Math.max(0, best - unfiltered);
 }
 
+/** The same among few rows. */
+export function filteredReachFor(reach: Reach, expected: number): number {
+  return Math.max(reach.filtered, reachFor(reach, expected));
+}
+
 /** What the spread of a list counts for, where its centroid has this score. */
 export function scaleOf(segment: DenseSegment, list: number, base: number, length: number): number {
   if (segment.shape.space !== "l2") return length;
   return Math.sqrt(Math.max(0, length ** 2 + segment.lists.centroidSquares[list]! - 2 * base));
+}
+
+/** `slots` ascend. */
+export function stretchesOf({ listOfBlock, lists }: DenseSegment, slots: Uint32Array): ListStretches {
+  const starts = new Uint32Array(lists.slots.length);
+  const ends = new Uint32Array(lists.slots.length);
+  for (let i = 0; i < slots.length;) {
+    const list = listOfBlock[slots[i]! >>> 5]!;
+    starts[list] = i;
+    do i++;
+    while (i < slots.length && listOfBlock[slots[i]! >>> 5] === list);
+    ends[list] = i;
+  }
+  return { starts, ends };
+}
+
+/** Otherwise bounds will not count. */
+export function hasMostLists({ starts, ends }: ListStretches): boolean {
+  let met = 0;
+  for (let list = 0; list < starts.length; list++) if (starts[list]! < ends[list]!) met++;
+  return met >= starts.length / 2;
+}
+
+/** Takes lists until they have so many slots, and at least those that are looked at. */
+export function takeFirstLists(order: ListOrder, { starts, ends }: ListStretches, slots: number): FirstLists {
+  const lists: number[] = [];
+  let met = 0;
+  let count = 0;
+  for (let looked = 0; count < slots || looked < LISTS_LOOKED_AT; looked++) {
+    const list = order.take();
+    if (list === -1) break;
+    const length = ends[list]! - starts[list]!;
+    if (length === 0) continue;
+    lists.push(list);
+    count += length;
+    if (looked < LISTS_LOOKED_AT) met++;
+  }
+  return { lists, boundsCount: met >= LISTS_MET };
 }

@@ -77,17 +77,17 @@ export function* searchDense(parts: readonly DenseDocs[], search: DenseSearch): 
   const common = { k, vector, length, slack, scoreOf, nearest: new Nearest(k), tally };
   const isGathered = wanted <= GATHER_SHARE * search.size;
   const absent = new AbsentTogether();
-  for (const part of parts) {
+  const queryOf = (part: DenseDocs): DenseQuery => {
     const expected = (k * part.count) / wanted;
-    const query: DenseQuery = { ...common, expected, base: part.base, docs: part.docs };
-    try {
-      if (certain) yield* part.search.score(query, part.slots());
-      else if (isGathered) yield* part.search.estimate(query, part.slots());
-      else yield* part.search.probe(query);
-    } catch (error) {
-      absent.hear(error);
+    return { ...common, expected, base: part.base, docs: part.docs };
+  };
+  if (isGathered && !certain) yield* estimateAll(parts, queryOf, absent);
+  else
+    for (const part of parts) {
+      const query = queryOf(part);
+      const steps = certain ? part.search.score(query, part.slots()) : part.search.probe(query);
+      yield* absent.hearing(steps);
     }
-  }
   absent.require();
   const exactDistance = (position: number): number => {
     const part = partOf(parts, position);
@@ -106,6 +106,21 @@ export function* searchDense(parts: readonly DenseDocs[], search: DenseSearch): 
   const hits = yield* exactHits(common, exactDistance, { reads, scoreOf: toScore });
   tally.rescored += hits.length;
   return hits;
+}
+
+/** Begins in all parts before it goes on in one: the nearest rows rule out most of the others. */
+function* estimateAll(
+  parts: readonly DenseDocs[],
+  queryOf: (part: DenseDocs) => DenseQuery,
+  absent: AbsentTogether,
+): Generator<void, void> {
+  const begun: Generator<void, void>[] = [];
+  for (const part of parts) {
+    const [{ search }, query, slots] = [part, queryOf(part), part.slots()];
+    const scan = yield* absent.hearing(search.begin(query, slots));
+    if (scan !== undefined) begun.push(search.estimate(query, slots, scan));
+  }
+  for (const steps of begun) yield* absent.hearing(steps);
 }
 
 /** Exact distances of the ranked rows, until no later one can be nearer than the k-th. */

@@ -7,13 +7,14 @@ import type { SegmentMemory } from "../../storage/files/index-memory.ts";
 import { CandidateBuffer } from "./candidate-buffer.ts";
 import { CodeCopies } from "./code-copies.ts";
 import { CodeGather } from "./code-gather.ts";
-import { CopyScan } from "./copy-scan.ts";
+import { type BegunScan, CopyScan } from "./copy-scan.ts";
 import type { DenseQuery } from "./dense-query.ts";
 import type { DenseSegment } from "./dense-segment.ts";
 import type { CodePart } from "./dense-source.ts";
 import { FastScan } from "./fast-scan.ts";
 import { ListOrder } from "./list-order.ts";
 import { ListProbe } from "./list-probe.ts";
+import type { Nearest } from "./nearest.ts";
 import { SLOTS_PER_CALL } from "./segment-layout.ts";
 import { SegmentScorer } from "./segment-scorer.ts";
 
@@ -40,6 +41,8 @@ export class SegmentSearch {
   readonly #copyScan: CopyScan;
   /** Slots to be looked at, in the kernel memory. */
   readonly #slots: Uint32Array;
+  /** Of the search whose tables lie in the kernel memory for a scan of a copy; `null`: they are of another way. */
+  #scanned: Nearest | null = null;
 
   /** `memory`: for copies of codes; without limit if left out. */
   constructor(segment: DenseSegment, memory?: SegmentMemory) {
@@ -65,18 +68,35 @@ export class SegmentSearch {
     yield;
   }
 
-  /** Offers those of the slots that can be among the nearest. */
-  *estimate(query: DenseQuery, slots: Uint32Array): Generator<void, void> {
+  /**
+   * Offers slots of the most promising lists, where the codes of all are copied: what is known of them rules out many others,
+   * of other segments too. For `estimate`; `null`: there is no copy.
+   */
+  *begin(query: DenseQuery, slots: Uint32Array): Generator<void, BegunScan | null> {
+    const copy = this.segment.hasRows ? this.#copies.known(slots) : null;
+    if (copy === null) return null;
+    this.#loadForScan(query);
+    const begun = this.#copyScan.begin(query, slots, copy);
+    yield;
+    return begun;
+  }
+
+  /** Offers those of the slots that can be among the nearest. `begun`: as `begin` left it. */
+  *estimate(query: DenseQuery, slots: Uint32Array, begun: BegunScan | null = null): Generator<void, void> {
     if (slots.length <= this.#whereRowsAre(FEW_SLOTS, FEW_READ, FEW_STORED)) {
       yield* this.score(query, slots);
       return;
     }
     if (this.segment.lacks(ESTIMATED)) yield* this.segment.load(ESTIMATED);
     query.tally.estimated += slots.length;
-    this.#load(query);
     const copy = this.#copies.of(slots);
-    if (copy === null) this.#gather.search(query, slots);
-    else this.#copyScan.search(query, slots, copy);
+    if (copy === null) {
+      this.#load(query);
+      this.#gather.search(query, slots);
+    } else {
+      this.#loadForScan(query);
+      this.#copyScan.search(query, slots, copy, begun ?? this.#copyScan.begin(query, slots, copy));
+    }
     yield;
   }
 
@@ -87,6 +107,7 @@ export class SegmentSearch {
     const step = this.#whereRowsAre(SLOTS_PER_CALL, READ_PER_CALL, STORED_PER_CALL);
     for (let first = 0; first < slots.length; first += step) {
       const stretch = slots.subarray(first, first + step);
+      this.#scanned = null;
       this.#scorer.load(query.vector);
       this.#slots.set(stretch);
       this.#scorer.offer(query, this.segment.layout.at.slots, stretch.length);
@@ -104,7 +125,16 @@ export class SegmentSearch {
     return this.segment.readable === "none" ? inStore : inFile;
   }
 
+  /** Nothing to do where no other search has used the segment since. */
+  #loadForScan(query: DenseQuery): void {
+    if (this.#scanned === query.nearest) return;
+    this.#load(query);
+    this.#copyScan.load(query);
+    this.#scanned = query.nearest;
+  }
+
   #load(query: DenseQuery): void {
+    this.#scanned = null;
     this.#scorer.load(query.vector);
     const { rotation } = this.segment;
     rotation.vector.set(query.vector);
