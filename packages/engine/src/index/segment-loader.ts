@@ -8,6 +8,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isSliceWanted, wasSliceTaken } from "@sheaf/process";
 import { CODE_PARTS, type ReadBeside } from "../segment/dense/dense-source.ts";
+import { PROBED } from "../segment/dense/list-probe.ts";
 import { takeNextRows } from "../segment/dense/take-rows.ts";
 import type { RowsKept } from "../segment/dense/segment-layout.ts";
 import type { DenseSegment } from "../segment/dense/dense-segment.ts";
@@ -87,8 +88,10 @@ export class SegmentLoader {
   }
 
   #codes(): Loading | null {
-    for (const { entry, dense } of this.#inFiles())
-      if (dense.lacks(CODE_PARTS)) return { entry, steps: dense.load(CODE_PARTS) };
+    // Those of slots that filters keep come last: most searches have none.
+    for (const parts of [PROBED, CODE_PARTS])
+      for (const { entry, dense } of this.#inFiles())
+        if (dense.lacks(parts)) return { entry, steps: dense.load(parts) };
     return null;
   }
 

@@ -187,6 +187,11 @@ export class DenseSegment {
     if (this.#source !== null) yield* this.#source.load(this, parts);
   }
 
+  /** Loads codes of slots, `[first, end)`, where the file is on this machine. Throws `SegmentDamaged`. */
+  loadSlots(parts: readonly CodePart[], slots: readonly [number, number]): void {
+    this.#source?.loadSlots(this, parts, slots);
+  }
+
   /** Loads vectors from the file, or the rest of what is to be kept of them, in slices of less than a millisecond. */
   *loadRows(kept: RowsKept): Generator<void, void> {
     yield* this.#source!.loadRows(this, kept);

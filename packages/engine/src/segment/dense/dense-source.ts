@@ -24,6 +24,8 @@ export interface DenseSource {
   lacks(parts: readonly CodePart[]): boolean;
   /** Reads them into the memory of the segment in slices, unless they are there. Throws `DataAbsent`. */
   load(segment: DenseSegment, parts: readonly CodePart[]): Generator<void, void>;
+  /** Reads those of the slots `[first, end)` at once; only where it is local. */
+  loadSlots(segment: DenseSegment, parts: readonly CodePart[], slots: readonly [number, number]): void;
   /** Reads what the segment does not keep yet of all vectors there, in slices; only where it is local. */
   loadRows(segment: DenseSegment, kept: RowsKept): Generator<void, void>;
   /** `loadRows` with the help of another thread, as long as `mayGoOn` resolves to `true`; `false`: it has not. */

@@ -9,6 +9,7 @@ import { countOnes } from "../bits.ts";
 import type { CandidateBuffer } from "./candidate-buffer.ts";
 import type { DenseQuery } from "./dense-query.ts";
 import type { DenseSegment } from "./dense-segment.ts";
+import type { CodePart } from "./dense-source.ts";
 import type { FastScan } from "./fast-scan.ts";
 import type { ListOrder } from "./list-order.ts";
 import { orderLists, reachFor } from "./list-reach.ts";
@@ -20,6 +21,18 @@ export interface SearchParts {
   readonly candidates: CandidateBuffer;
   readonly order: ListOrder;
   readonly scan: FastScan;
+}
+
+/** Codes that are looked at. */
+export const PROBED: readonly CodePart[] = ["blocks", "factors", "biases"];
+
+/** Which lists are looked through, by their places in the order of their bounds. */
+export interface ProbedLists {
+  /** However far they reach, which may not be known. */
+  readonly ofAll?: boolean;
+  readonly start?: number;
+  /** Excluded. Codes of lists before it need not be in memory. */
+  readonly end?: number;
 }
 
 /** Wanted rows to scan before the first candidates are scored, less than a list; each later stretch is twice as long. */
@@ -46,10 +59,10 @@ export class ListProbe {
   }
 
   /**
-   * Offers the rows that can be among the nearest. The query is loaded in the scorer and rotated. `ofAll`: however far the
-   * lists reach, which may not be known.
+   * Offers the rows that can be among the nearest. The query is loaded in the scorer and rotated. `false`: there may be more
+   * in the lists from `end` on.
    */
-  search(query: DenseQuery, ofAll = false): void {
+  search(query: DenseQuery, { ofAll = false, start = 0, end = Infinity }: ProbedLists = {}): boolean {
     this.#scan.load(query);
     this.#candidates.restart(query);
     this.#masks.set(query.docs);
@@ -62,13 +75,15 @@ export class ListProbe {
     let stretch = slots.length === 1 ? Infinity : FIRST_STRETCH;
     let seen = 0;
     let probed = 0;
-    for (let list = this.#order.take(); list >= 0; list = this.#order.take()) {
+    let list = this.#order.take();
+    for (; list >= 0 && probed < end; list = this.#order.take()) {
       if (!ofAll && this.#order.bounds[list]! < query.nearest.threshold) break;
-      probed++;
+      if (probed++ < start) continue;
       const first = firstSlots[list]!;
-      const end = Math.min(first + slots[list]!, roundUp(this.#segment.used));
-      for (let slot = first; slot < end; slot += SLOTS_PER_SCAN) {
-        seen += this.#scanSlots(query, list, slot, Math.min(slot + SLOTS_PER_SCAN, end));
+      const last = Math.min(first + slots[list]!, roundUp(this.#segment.used));
+      if (end < Infinity) this.#segment.loadSlots(PROBED, [first, last]);
+      for (let slot = first; slot < last; slot += SLOTS_PER_SCAN) {
+        seen += this.#scanSlots(query, list, slot, Math.min(slot + SLOTS_PER_SCAN, last));
         if (stretch === Infinity && query.nearest.threshold === -Infinity) this.#candidates.offerBest(query);
         if (seen < stretch) continue;
         this.#candidates.drain(query);
@@ -77,8 +92,9 @@ export class ListProbe {
       }
     }
     this.#candidates.drain(query);
-    query.tally.lists += slots.length;
-    query.tally.listsProbed += probed;
+    if (start === 0) query.tally.lists += slots.length;
+    query.tally.listsProbed += Math.max(0, probed - start);
+    return list < 0 || this.#order.bounds[list]! < query.nearest.threshold;
   }
 
   /** Returns how many rows of the stretch were wanted, or a little more. */

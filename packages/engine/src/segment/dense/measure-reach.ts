@@ -90,7 +90,7 @@ class ReachMeasure {
     const docs = this.#segment.placed.slice();
     docs[slot >>> 5]! &= ~(1 << (slot & 31));
     const query = this.#queryOf(length, docs);
-    this.#probe.search(query, true);
+    this.#probe.search(query, { ofAll: true });
     return query.nearest;
   }
 

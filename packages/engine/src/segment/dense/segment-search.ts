@@ -13,7 +13,7 @@ import type { DenseSegment } from "./dense-segment.ts";
 import type { CodePart } from "./dense-source.ts";
 import { FastScan } from "./fast-scan.ts";
 import { ListOrder } from "./list-order.ts";
-import { ListProbe } from "./list-probe.ts";
+import { ListProbe, PROBED } from "./list-probe.ts";
 import type { Nearest } from "./nearest.ts";
 import { SLOTS_PER_CALL } from "./segment-layout.ts";
 import { SegmentScorer } from "./segment-scorer.ts";
@@ -27,8 +27,10 @@ const FEW_STORED = 16;
 const READ_PER_CALL = 512;
 const STORED_PER_CALL = 128;
 
-/** Codes that each way needs; the first one is that of a search without a filter. */
-export const PROBED: readonly CodePart[] = ["blocks", "factors", "biases"];
+/** Lists whose codes are read for a search, before those of all lists are: most searches need one or two. */
+const FEW_LISTS = 8;
+
+/** Codes that each way needs. */
 const ESTIMATED: readonly CodePart[] = ["records", "factors", "biases"];
 const SCORED: readonly CodePart[] = ["biases"];
 
@@ -62,9 +64,20 @@ export class SegmentSearch {
 
   /** Offers the rows that can be among the nearest. */
   *probe(query: DenseQuery): Generator<void, void> {
-    if (this.segment.lacks(PROBED)) yield* this.segment.load(PROBED);
+    const { segment } = this;
+    let start = 0;
+    if (segment.lacks(PROBED)) {
+      if (segment.source?.isLocal === true) {
+        this.#load(query);
+        const isDone = this.#probe.search(query, { end: FEW_LISTS });
+        yield;
+        if (isDone) return;
+        start = FEW_LISTS;
+      }
+      yield* segment.load(PROBED);
+    }
     this.#load(query);
-    this.#probe.search(query);
+    this.#probe.search(query, { start });
     yield;
   }
 

@@ -44,7 +44,8 @@ function sealedIn(space: Space, keep?: RowsKept): SealedSegment {
 
 async function opened(files: SegmentFiles, segment: SealedSegment, space: Space): Promise<SealedSegment> {
   const file = await writeSegmentFile(files, "a.seg", segment);
-  return openSegmentFile(files, file, { id: 3, space, dimension: DIMENSION, plan: planOf(space) });
+  const { dimension } = segment.vectors.search.segment.shape;
+  return openSegmentFile(files, file, { id: 3, space, dimension, plan: planOf(space) });
 }
 
 interface Found {
@@ -242,4 +243,39 @@ describe.each(spaces)("a segment in a file, in %s", (space) => {
       expect(search(one, space, request)).toStrictEqual(search(other, space, request));
     }
   });
+});
+
+it("reads the codes of a few lists alone for a search that needs no others", async () => {
+  const [dimension, count, groups] = [128, 8_192, 40];
+  const clusters = sampler("clusters", dimension, 7);
+  /** Tighter than the lists of the segment are far from each other. */
+  const near = (group: number): Float32Array => {
+    const draws = Array.from({ length: 8 }, () => clusters.next(group).vector);
+    return prepare(
+      "cosine",
+      new Float32Array(dimension).map((_, j) => draws.reduce((sum, x) => sum + x[j]!, 0)),
+    );
+  };
+  const rows = Array.from({ length: count }, (_, i): SegmentRow => {
+    const rest = { document: null, metadata: null, sparse: new Map() };
+    return { offset: i, sequence: i + 1, id: `r${i}`, vector: near(i % groups), ...rest };
+  });
+  const memory = sealedSegment([withCodes(mutableSegment(rows, count))]).segment;
+  const segment = await opened(new MemoryFiles(), memory, "ip");
+  const dense = segment.vectors.search.segment;
+  const find = (query: Float32Array, { search: searched }: SealedSegment["vectors"]): readonly Hit[] => {
+    const part = { search: searched, base: 0, docs: dense.placed, count, slots: () => new Uint32Array(0) };
+    const request = { query, k: 3, exact: false, size: count, distanceAt: () => Number.NaN };
+    return nearest({ hits: runSteps(searchDense([part], request)), asked: 0 }).slice(0, 3);
+  };
+  for (let i = 0; i < 5; i++) {
+    const query = near(i);
+    expect(find(query, segment.vectors)).toStrictEqual(find(query, memory.vectors));
+  }
+  expect(dense.lacks(["blocks"])).toBe(true);
+  // One that is near nothing has to look through many.
+  const query = near(0).map((x, j) => (j % 2 === 0 ? x : -x));
+  expect(find(query, segment.vectors)).toStrictEqual(find(query, memory.vectors));
+  expect(dense.lacks(["blocks", "factors", "biases"])).toBe(false);
+  expect(find(query, segment.vectors)).toStrictEqual(find(query, memory.vectors));
 });

@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { SheafError, abortable } from "@sheaf/protocol";
 import { RECORD } from "../../kernels/kernels.ts";
 import { wholeFloats } from "../../kernels/plain/rows.ts";
+import { CHUNK_BYTES } from "../../storage/files/footer.ts";
 import { READS_AT_A_TIME } from "../../storage/files/row-reader.ts";
 import type { RowSection } from "../../storage/files/row-section.ts";
 import { SegmentDamaged } from "../../storage/files/segment-damaged.ts";
@@ -37,6 +38,13 @@ export class DenseFile implements DenseSource {
   readonly #lows: RowSection | null;
   /** Bytes of each part that are in memory. */
   readonly #loaded: Record<CodePart, number> = { biases: 0, factors: 0, blocks: 0, records: 0 };
+  /** Chunks behind these that are. */
+  readonly #ahead: Readonly<Record<CodePart, Set<number>>> = {
+    biases: new Set(),
+    factors: new Set(),
+    blocks: new Set(),
+    records: new Set(),
+  };
   readonly #halvesOfOne: Uint16Array;
   readonly #lowsOfOne: Uint16Array;
   #fetching: Promise<void> | null = null;
@@ -83,6 +91,24 @@ export class DenseFile implements DenseSource {
           throw new DataAbsent(() => this.fetch(segment, parts, {}));
         this.#read(segment, part, slice);
         yield;
+      }
+    }
+  }
+
+  loadSlots(
+    segment: DenseSegment,
+    parts: readonly CodePart[],
+    [first, end]: readonly [number, number],
+  ): void {
+    for (const part of parts) {
+      const bytes = codeRegion(segment, part);
+      const perChunk = (CHUNK_BYTES * segment.capacity) / bytes.length;
+      for (let chunk = Math.floor(first / perChunk); chunk * perChunk < end; chunk++) {
+        const from = chunk * CHUNK_BYTES;
+        const into = bytes.subarray(from, from + CHUNK_BYTES);
+        if (from + into.length <= this.#loaded[part] || this.#ahead[part].has(chunk)) continue;
+        if (!this.#codes[part].tryRead(into, from)) throw this.#notPrepared();
+        this.#ahead[part].add(chunk);
       }
     }
   }

@@ -12,7 +12,8 @@ import { type SectionReader, openSections } from "../../storage/files/section-re
 import { type FileIdentity, type SectionWriter, writeSections } from "../../storage/files/section-writer.ts";
 import { DenseSegment } from "../dense/dense-segment.ts";
 import { type RowsKept, mostKept } from "../dense/segment-layout.ts";
-import { PROBED, SegmentSearch } from "../dense/segment-search.ts";
+import { PROBED } from "../dense/list-probe.ts";
+import { SegmentSearch } from "../dense/segment-search.ts";
 import { PackedDocs } from "../packed-docs.ts";
 import { SealedSegment } from "../sealed-segment.ts";
 import type { SegmentNeeds } from "../segment.ts";
