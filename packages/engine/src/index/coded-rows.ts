@@ -4,7 +4,7 @@
  */
 import type { Segment } from "../segment/segment.ts";
 import type { DenseDocs } from "../segment/dense/search-dense.ts";
-import { countBits, listBits } from "../segment/bits.ts";
+import { countBits, placesOfBits } from "../segment/bits.ts";
 import { RowSet } from "./row-set.ts";
 
 export interface CodedRows {
@@ -40,6 +40,7 @@ export function codedRows(
       if (count > 0)
         parts.push({ search: search!, base: rows.bases.of(index), docs, count, slots: slotsOf(docs, count) });
     }
+    if (docs !== null && isWhole(segment)) continue;
     for (let i = 0; i < words.length; i++) {
       const others = words[i]! & ~(docs?.[i] ?? 0);
       if (others === 0) continue;
@@ -55,7 +56,7 @@ function codedDocs(words: Uint32Array, { capacity, vectors }: Segment): Uint32Ar
   const { search, coded, uncoded } = vectors;
   if (search === null || coded === 0) return null;
   const docs = words.subarray(0, capacity / 32);
-  if (coded === capacity && uncoded === null) return docs;
+  if (isWhole({ capacity, vectors })) return docs;
   const limited = docs.slice();
   if (coded < capacity) {
     limited[coded >>> 5]! &= 2 ** (coded & 31) - 1;
@@ -65,11 +66,16 @@ function codedDocs(words: Uint32Array, { capacity, vectors }: Segment): Uint32Ar
   return limited;
 }
 
+/** All of its rows have codes. */
+function isWhole({ capacity, vectors: { coded, uncoded } }: Pick<Segment, "capacity" | "vectors">): boolean {
+  return coded === capacity && uncoded === null;
+}
+
 function slotsOf(docs: Uint32Array, count: number): () => Uint32Array {
   let kept: Uint32Array | null = null;
   return () => {
     if (kept !== null) return kept;
-    const slots = Uint32Array.from(listBits(docs));
+    const slots = placesOfBits(docs, count);
     if (count <= MAX_KEPT) kept = slots;
     return slots;
   };

@@ -31,15 +31,41 @@ export function countOnes(word: number): number {
 
 /** The set bits, ascending. */
 export function listBits(words: Uint32Array): number[] {
-  const bits: number[] = [];
+  return Array.from(placesOfBits(words, countBits(words)));
+}
+
+/** The same side by side. `count`: how many there are. */
+export function placesOfBits(words: Uint32Array, count: number): Uint32Array {
+  const bits = new Uint32Array(count);
+  let at = 0;
   for (let index = 0; index < words.length; index++) {
     let word = words[index]!;
     while (word !== 0) {
-      bits.push(index * 32 + 31 - Math.clz32(word & -word));
+      bits[at++] = index * 32 + 31 - Math.clz32(word & -word);
       word &= word - 1;
     }
   }
   return bits;
+}
+
+export function isEmpty(words: Uint32Array): boolean {
+  for (let i = 0; i < words.length; i++) if (words[i] !== 0) return false;
+  return true;
+}
+
+/** Sets the bits of the second in the first. */
+export function addBits(words: Uint32Array, others: Uint32Array): void {
+  for (let i = 0; i < others.length; i++) words[i]! |= others[i]!;
+}
+
+/** Clears the bits of the second in the first. */
+export function dropBits(words: Uint32Array, others: Uint32Array): void {
+  for (let i = 0; i < others.length; i++) words[i]! &= ~others[i]!;
+}
+
+/** Clears what the second has not set, as far as it goes. */
+export function keepBits(words: Uint32Array, others: Uint32Array): void {
+  for (let i = 0; i < others.length; i++) words[i]! &= others[i]!;
 }
 
 /** The first set bit from `from` on; -1: there is none. */

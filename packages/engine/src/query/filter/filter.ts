@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { type MetadataValue, type Selector, isSparseVector } from "@sheaf/protocol";
 import { BLOCK_DOCS, BLOCK_WORDS } from "../../segment/block-docs.ts";
 import type { CollectionIndex } from "../../index/collection-index.ts";
-import { countBits, listBits } from "../../segment/bits.ts";
+import { addBits, countBits, dropBits, isEmpty, keepBits, listBits } from "../../segment/bits.ts";
 import { RowSet } from "../../index/row-set.ts";
 import type { TrigramQuery } from "../../segment/trigrams/trigram-query.ts";
 import { AbsentTogether } from "../../storage/data-absent.ts";
@@ -192,10 +192,8 @@ class BlockFilter {
     const left = rows.slice();
     for (const plan of [...plans].sort((a, b) => a.cost - b.cost)) {
       const more = yield* this.matching(plan, left);
-      for (let i = 0; i < rows.length; i++) {
-        found[i]! |= more[i]!;
-        left[i]! &= ~more[i]!;
-      }
+      addBits(found, more);
+      dropBits(left, more);
       if (isEmpty(left)) break;
     }
     return found;
@@ -211,16 +209,16 @@ class BlockFilter {
     const found = query === null ? null : this.#select(column!, query).bits();
     if (query !== null) this.#selections.delete(query);
     if (this.#isDue(made ? CLAUSE_ROWS : ROWS_PER_BREATH)) yield;
-    const matches = new Uint32Array(rows.length);
     const covered = columns.rows / 32;
-    for (let i = 0; i < covered; i++) {
-      const word = found === null ? 0 : found[i]!;
-      matches[i] = rows[i]! & (negated ? ~word : word);
-    }
+    const matches = rows.slice();
+    matches.fill(0, found === null && !negated ? 0 : covered);
+    if (found !== null && negated) dropBits(matches, found);
+    else if (found !== null) keepBits(matches, found);
     if (covered === rows.length) return matches;
     const newer = rows.slice();
     newer.fill(0, 0, covered);
-    return union(matches, yield* this.#tested(plan.matches, newer));
+    addBits(matches, yield* this.#tested(plan.matches, newer));
+    return matches;
   }
 
   *#contains({ required, negated, matches }: ContainsPlan, rows: Uint32Array): BlockWork {
@@ -229,7 +227,8 @@ class BlockFilter {
     yield;
     const tested = yield* this.#tested(matches, possible);
     // What cannot contain the text matches its negation unread.
-    return negated ? union(tested, without(rows, possible)) : tested;
+    if (negated) addBits(tested, without(rows, possible));
+    return tested;
   }
 
   *#regex({ pattern, negated }: RegexPlan, rows: Uint32Array): BlockWork {
@@ -243,7 +242,7 @@ class BlockFilter {
   /** Those of the rows that have a document and its trigrams. */
   #possible(required: TrigramQuery, rows: Uint32Array): Uint32Array {
     const possible = this.#block.signatures.having(required);
-    for (let i = 0; i < rows.length; i++) possible[i]! &= rows[i]!;
+    keepBits(possible, rows);
     return possible;
   }
 
@@ -337,17 +336,9 @@ class ViewedRow implements FilterRow {
   }
 }
 
-function isEmpty(words: Uint32Array): boolean {
-  return words.every((word) => word === 0);
-}
-
 /** The bits of the first that the second lacks. */
 export function without(rows: Uint32Array, others: Uint32Array): Uint32Array<ArrayBuffer> {
-  return rows.map((word, i) => word & ~others[i]!);
-}
-
-/** Into the first. */
-function union(into: Uint32Array, other: Uint32Array): Uint32Array {
-  for (let i = 0; i < into.length; i++) into[i]! |= other[i]!;
-  return into;
+  const left = Uint32Array.from(rows);
+  dropBits(left, others);
+  return left;
 }

@@ -5,7 +5,7 @@
  */
 import { type MetadataScalar, SheafError } from "@sheaf/protocol";
 import { PartFields } from "../../storage/files/part-fields.ts";
-import { hasBit } from "../bits.ts";
+import { addBits, hasBit } from "../bits.ts";
 import { HEADER_WORDS, NUMBER_FORM, type PackedColumn } from "./column-builder.ts";
 import { type Groups, GroupedRows, hasBitset } from "./grouped-rows.ts";
 import type { RowSelection } from "./row-selection.ts";
@@ -80,13 +80,15 @@ export class MetadataColumn {
   }
 }
 
-function selectionOfAny(selections: readonly RowSelection[]): RowSelection {
+function selectionOfAny(all: readonly RowSelection[]): RowSelection {
+  const selections = all.filter(({ count }) => count > 0);
+  if (selections.length < 2) return selections[0] ?? all[0]!;
   return {
     count: selections.reduce((sum, { count }) => sum + count, 0),
     bits: () => {
       const [bits, ...others] = selections.map((selection) => selection.bits());
       const union = bits!.slice();
-      for (const other of others) for (let i = 0; i < union.length; i++) union[i]! |= other[i]!;
+      for (const other of others) addBits(union, other);
       return union;
     },
   };

@@ -15,3 +15,8 @@ export function noRows(words: number): RowSelection {
 export function setRows(bits: Uint32Array, rows: ArrayLike<number>, start = 0, end = rows.length): void {
   for (let i = start; i < end; i++) bits[rows[i]! >>> 5]! |= 1 << (rows[i]! & 31);
 }
+
+/** Clears them. */
+export function clearRows(bits: Uint32Array, rows: Uint16Array, start: number, end: number): void {
+  for (let i = start; i < end; i++) bits[rows[i]! >>> 5]! &= ~(1 << (rows[i]! & 31));
+}

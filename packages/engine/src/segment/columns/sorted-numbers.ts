@@ -4,7 +4,7 @@
  */
 import type { MetadataScalar } from "@sheaf/protocol";
 import { lowerBound } from "../../storage/lower-bound.ts";
-import { type RowSelection, noRows, setRows } from "./row-selection.ts";
+import { type RowSelection, clearRows, noRows, setRows } from "./row-selection.ts";
 
 type Numeric = bigint | number;
 export type NumericValues = Int8Array | Int16Array | Int32Array | Float64Array | readonly Numeric[];
@@ -68,15 +68,15 @@ export class SortedNumbers {
 
   #bits(start: number, end: number): Uint32Array {
     if (end - start === this.rows.length) return this.#all;
-    const bits = new Uint32Array(this.#words);
     if (2 * (end - start) <= this.rows.length) {
+      const bits = new Uint32Array(this.#words);
       setRows(bits, this.rows, start, end);
       return bits;
     }
     // The rows outside are fewer.
-    setRows(bits, this.rows, 0, start);
-    setRows(bits, this.rows, end);
-    for (let i = 0; i < bits.length; i++) bits[i] = this.#all[i]! & ~bits[i]!;
+    const bits = this.#all.slice();
+    clearRows(bits, this.rows, 0, start);
+    clearRows(bits, this.rows, end, this.rows.length);
     return bits;
   }
 
