@@ -196,6 +196,20 @@ describe.each(spaces)("a segment in a file, in %s", (space) => {
     expect(await begun(6)).toBeLessThan(2 * once);
   });
 
+  it("asks a late file for rows that lie near each other at once", async () => {
+    let reads = 0;
+    const failure = (operation: string): null => {
+      if (operation === "read") reads++;
+      return null;
+    };
+    const segment = await opened(new LateFiles(new MemoryFiles(), { failure }), memory, space);
+    await segment.prepare({ dense: true, docs: "identities" });
+    reads = 0;
+    for (const query of queries) await expectSameLate(segment, { query, exact: false, docs: filters[0]! });
+    expect(reads).toBeGreaterThan(0);
+    expect(reads).toBeLessThan(16 * queries.length);
+  });
+
   it("fails where its files do, and goes on when they do not", async () => {
     let fails = false;
     const failure = (): Error | null => (fails ? new Error("away") : null);

@@ -2,8 +2,11 @@
 import { DataAbsent } from "../../storage/data-absent.ts";
 import type { RowSection } from "../../storage/files/row-section.ts";
 
-/** Rows that are no farther apart are fetched with those between, which are of the same list and likely to come next. */
-const GAP_ROWS = 32;
+/**
+ * Rows that are no farther apart are fetched with those between: a request takes as long as so many bytes, and those between are of
+ * the same list and likely to come next. Where that is too much in all, the smaller gap counts.
+ */
+const GAPS_BYTES: readonly number[] = [64 * 1024, 8 * 1024, 0];
 /** Of one read. Who looks at more of them waits until they are here. */
 const MOST_READ_BYTES = 4 * 1024 * 1024;
 /** Of one segment. */
@@ -22,9 +25,10 @@ export class FetchedRows {
   require(rows: Uint32Array): void {
     const absent = rows.filter((row) => !this.#rows.has(row)).toSorted();
     if (absent.length === 0) return;
-    const runs = runsOf(absent);
-    const isTooMuch = this.#bytesOf(runs) > MOST_READ_BYTES;
-    throw new DataAbsent(isTooMuch ? null : () => this.#fetch(runs));
+    const runs = GAPS_BYTES.map((gap) => runsOf(absent, gap / this.#section.rowBytes)).find(
+      (found) => this.#bytesOf(found) <= MOST_READ_BYTES,
+    );
+    throw new DataAbsent(runs === undefined ? null : () => this.#fetch(runs));
   }
 
   /** `into`: of whole rows. */
@@ -66,12 +70,15 @@ export class FetchedRows {
 /** Rows that follow each other; the end is excluded. */
 type Run = readonly [first: number, end: number];
 
-/** @param rows Ascending. */
-function runsOf(rows: Uint32Array): readonly Run[] {
+/**
+ * @param rows Ascending.
+ * @param gap Most rows between two of a run.
+ */
+function runsOf(rows: Uint32Array, gap: number): readonly Run[] {
   const runs: [number, number][] = [];
   for (const row of rows) {
     const last = runs.at(-1);
-    if (last !== undefined && row - last[1] < GAP_ROWS) last[1] = row + 1;
+    if (last !== undefined && row - last[1] <= gap) last[1] = row + 1;
     else runs.push([row, row + 1]);
   }
   return runs;
