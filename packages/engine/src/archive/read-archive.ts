@@ -2,7 +2,6 @@
 import { closeSync, fstatSync, readSync } from "node:fs";
 import { crc32 } from "node:zlib";
 import { basename } from "node:path";
-import { SheafError } from "@sheaf/protocol";
 import { openFileSync } from "../storage/folder/open-file.ts";
 import {
   ENTRY_HEADER_BYTES,
@@ -66,7 +65,7 @@ export function* readArchive(folder: string, after: number): Generator<ArchiveEn
 
 /** Chain and first position that a segment begins with; `null`: it is damaged. */
 export function readSegmentHeader({ path }: SegmentName): SegmentHeader | null {
-  const file = openSegment(path);
+  const file = openFileSync(path);
   try {
     return decodeSegmentHeader(readAt(file, 0, SEGMENT_HEADER_BYTES));
   } finally {
@@ -89,7 +88,7 @@ function* readSegment(
   segment: SegmentName,
   { after, isLast, before }: SegmentReading,
 ): Generator<ArchiveEntry, ArchiveEnd> {
-  const file = openSegment(segment.path);
+  const file = openFileSync(segment.path);
   try {
     const { size } = fstatSync(file);
     const header = decodeSegmentHeader(readAt(file, 0, SEGMENT_HEADER_BYTES));
@@ -117,14 +116,6 @@ function* readSegment(
   } finally {
     closeSync(file);
   }
-}
-
-/** Throws `failed_precondition` where there is something else than a file, which could be read for ever. */
-function openSegment(path: string): number {
-  const file = openFileSync(path);
-  if (fstatSync(file).isFile()) return file;
-  closeSync(file);
-  throw new SheafError("failed_precondition", `${path} is no file`);
 }
 
 interface WholeEntry {

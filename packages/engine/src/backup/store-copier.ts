@@ -7,6 +7,7 @@ import { damagedStore } from "../storage/corrupt-data-error.ts";
 import { collectionName } from "../storage/folder/data-folder.ts";
 import type { DiskSpace } from "../storage/folder/disk-space.ts";
 import type { Entry, EntryWrite } from "../storage/entries.ts";
+import { LACKING } from "../storage/folder/open-file.ts";
 import { errorCode } from "../storage/lmdb/commit-cause.ts";
 import { readShare } from "../storage/lmdb/copy-share.ts";
 import type { EntrySpace } from "../storage/lmdb/entry-space.ts";
@@ -30,9 +31,6 @@ import { sumFile } from "./summed-file.ts";
 
 /** Of a state. It stands in each line of the list, and is compared with the same collection's only. */
 const STATE_DIGITS = 16;
-
-/** What the process or the system is short of, whatever the file. */
-const LACKING: ReadonlySet<string> = new Set(["EMFILE", "ENFILE", "ENOMEM"]);
 
 /** A collection that shares an environment is small: with more parts it is copied whole again. */
 const MOST_PARTS_OF_SHARED = 16;

@@ -3,13 +3,14 @@
  * so it is there whole or not at all, whenever the process ends. Reads are positional and synchronous: 2 KiB that the
  * operating system has cached take 2 us, a hundredth of an asynchronous read.
  */
-import { existsSync, readSync } from "node:fs";
+import { type Dirent, existsSync, readSync } from "node:fs";
 import { type FileHandle, link, open, readdir, rename, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 import { SheafError, throwIfAborted } from "@sheaf/protocol";
 import { errorCode } from "../lmdb/commit-cause.ts";
 import { type DiskSpace, isDiskFull, storageFull } from "../folder/disk-space.ts";
+import { NoFile, openFile } from "../folder/open-file.ts";
 import { makeFolder } from "../folder/make-folder.ts";
 import { OWNER_ONLY_FILE } from "../folder/restrict-access.ts";
 import { syncFile, syncFolders } from "../folder/sync-files.ts";
@@ -73,9 +74,10 @@ export class FolderFiles implements SegmentFiles {
     if (!isFileName(name)) return null;
     let file;
     try {
-      file = await open(join(this.#folder, name), "r");
+      file = await openFile(join(this.#folder, name));
     } catch (error) {
       if (errorCode(error) === "ENOENT") return null;
+      if (error instanceof NoFile) throw new SegmentDamaged(name, null, "it is no file", error);
       throw damagedOr(name, error);
     }
     try {
@@ -173,13 +175,14 @@ export class FolderFiles implements SegmentFiles {
     }
   }
 
-  /** Names of the plain files; none before there is a folder. */
+  /** Names of all but folders and links; none before there is a folder. What is no file is found damaged when it is opened. */
   async #entries(): Promise<readonly string[]> {
     // A small collection has none, and is asked for several times as it opens.
     if (!existsSync(this.#folder)) return [];
     try {
       const entries = await readdir(this.#folder, { withFileTypes: true });
-      return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
+      const isOther = (entry: Dirent): boolean => entry.isDirectory() || entry.isSymbolicLink();
+      return entries.filter((entry) => !isOther(entry)).map((entry) => entry.name);
     } catch (error) {
       if (errorCode(error) === "ENOENT") return [];
       throw error;

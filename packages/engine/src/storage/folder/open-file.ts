@@ -1,22 +1,51 @@
 /**
- * Opens what must be a file for reading. A pipe or a device that lies in its place is refused: opening one would wait for
- * somebody to write, in a thread that others need, for ever.
+ * Opens what must be a file for reading. A folder, a pipe, a socket or a device that lies in its place is refused: opening a pipe
+ * would wait for somebody to write, in a thread that others need, for ever, and LMDB ends the process.
  */
-import { constants, openSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { SheafError } from "@sheaf/protocol";
 
 const WITHOUT_WAITING = constants.O_RDONLY | constants.O_NONBLOCK;
 
-/** Throws `failed_precondition` where there is something else. */
-export async function openFile(path: string): Promise<FileHandle> {
-  const file = await open(path, WITHOUT_WAITING);
-  if ((await file.stat()).isFile()) return file;
-  await file.close();
-  throw new SheafError("failed_precondition", `${path} is no file`);
+/** Errors of opening a file that say what the process or the system is short of, and nothing of the file. */
+export const LACKING: ReadonlySet<string> = new Set(["EMFILE", "ENFILE", "ENOMEM"]);
+
+/** Something else lies where a file should. */
+export class NoFile extends SheafError {
+  constructor(path: string, cause?: unknown) {
+    super("failed_precondition", `${path} is no file`, { cause });
+    this.name = "NoFile";
+  }
 }
 
-/** A descriptor; reading it fails where there is something else. */
+/** Throws `NoFile`. */
+export async function openFile(path: string): Promise<FileHandle> {
+  const file = await open(path, WITHOUT_WAITING).catch((error: unknown) => {
+    throw ofSocket(path, error);
+  });
+  // Asked in this turn: a search may wait for the file.
+  if (fstatSync(file.fd).isFile()) return file;
+  await file.close();
+  throw new NoFile(path);
+}
+
+/** A descriptor. Throws `NoFile`. */
 export function openFileSync(path: string): number {
-  return openSync(path, WITHOUT_WAITING);
+  let file;
+  try {
+    file = openSync(path, WITHOUT_WAITING);
+  } catch (error) {
+    throw ofSocket(path, error);
+  }
+  if (fstatSync(file).isFile()) return file;
+  closeSync(file);
+  throw new NoFile(path);
+}
+
+/** A socket, and a device that is not there, cannot be opened at all. */
+function ofSocket(path: string, error: unknown): unknown {
+  return error instanceof Error && "code" in error && error.code === "ENXIO"
+    ? new NoFile(path, error)
+    : error;
 }

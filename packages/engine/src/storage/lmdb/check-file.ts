@@ -15,7 +15,8 @@ export type EntryCheck = (entry: Entry) => void;
  * @param thorough Whether to go through all pages in any case; a function is given each entry then, and may throw.
  */
 export function checkFile(path: string, store: string, thorough: boolean | EntryCheck): void {
-  if (statSync(path).size === 0) return;
+  const found = statSync(path);
+  if (found.isFile() && found.size === 0) return;
   try {
     const file = new LmdbFile(path);
     try {

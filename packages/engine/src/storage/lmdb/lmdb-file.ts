@@ -4,7 +4,7 @@
  * then pages of B+trees, values that span pages, and free pages. Written for data version 2, 64 bit, little-endian.
  */
 import { closeSync, fstatSync, readSync } from "node:fs";
-import { openFileSync } from "../folder/open-file.ts";
+import { NoFile, openFileSync } from "../folder/open-file.ts";
 
 export const PAGE_HEADER_BYTES = 24;
 const META_PAGES = 2;
@@ -47,11 +47,11 @@ export class LmdbFile {
   readonly #descriptor: number;
 
   /**
-   * Throws `DamagedFile` unless both meta pages are sound; an empty file has none. With `report` one sound page is
+   * Throws `DamagedFile` unless it is a file and both meta pages are sound; an empty file has none. With `report` one sound page is
    * enough, which leads to the newest state or to the one before.
    */
   constructor(path: string, report?: (problem: string) => void) {
-    this.#descriptor = openFileSync(path);
+    this.#descriptor = opened(path);
     try {
       this.bytes = fstatSync(this.#descriptor).size;
       this.meta = report === undefined ? this.#newestMeta() : this.#anyMeta(report);
@@ -123,6 +123,14 @@ export class LmdbFile {
       filled += read;
     }
     return bytes;
+  }
+}
+
+function opened(path: string): number {
+  try {
+    return openFileSync(path);
+  } catch (error) {
+    throw error instanceof NoFile ? new DamagedFile(error.message) : error;
   }
 }
 
