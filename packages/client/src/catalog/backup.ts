@@ -21,6 +21,8 @@ export interface Backup {
   readonly bytes: number;
   /** Collections that could not be copied. */
   readonly damaged: number;
+  /** Collections that were copied without their index, for a file of it cannot be read. A restore makes it again. */
+  readonly withoutIndex: number;
   /** Why it failed. */
   readonly error: string | null;
 }
@@ -42,13 +44,20 @@ export const CREATE_BACKUP: MembersOf<CreateBackupParams> = {
 };
 
 /** As the server sends it. */
-export interface BackupReply extends Omit<Backup, "startedAt" | "finishedAt" | "collectionsTotal"> {
+export interface BackupReply extends Omit<
+  Backup,
+  "startedAt" | "finishedAt" | "collectionsTotal" | "withoutIndex"
+> {
   readonly started_at: string;
   readonly finished_at: string | null;
   readonly collections_total: number | null;
+  /** Left out by earlier versions. */
+  readonly without_index?: number;
 }
 
-export function backupOf({ started_at, finished_at, collections_total, ...same }: BackupReply): Backup {
+export function backupOf(reply: BackupReply): Backup {
+  const { started_at, finished_at, collections_total, without_index: withoutIndex = 0, ...same } = reply;
   const finishedAt = finished_at === null ? null : new Date(finished_at);
-  return { ...same, startedAt: new Date(started_at), finishedAt, collectionsTotal: collections_total };
+  const startedAt = new Date(started_at);
+  return { ...same, startedAt, finishedAt, collectionsTotal: collections_total, withoutIndex };
 }

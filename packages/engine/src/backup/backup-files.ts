@@ -69,6 +69,8 @@ export interface BackupHeader {
   readonly bytes: number;
   /** Collections that could not be copied. */
   readonly damaged: number;
+  /** Collections that were copied without their index. Left out by earlier versions. */
+  readonly withoutIndex?: number;
 }
 
 export interface Pack {
@@ -119,6 +121,8 @@ export interface BackedUpCollection {
   /** None: it was never written to, or could not be copied. In backups of format 1, only those of this backup. */
   readonly parts: readonly StorePart[];
   readonly index: readonly IndexFile[];
+  /** Why the files of its index could not be copied; left out: they were, or there were none. */
+  readonly indexProblem?: string | undefined;
   /** Why it could not be copied; `null`: it was. */
   readonly problem: string | null;
 }

@@ -1,7 +1,7 @@
 /** The steps of making a backup that read and write its files. They run in the backup process. */
 import { appendFileSync, existsSync, mkdirSync, readdirSync } from "node:fs";
 import { readdir, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { SheafError } from "@sheaf/protocol";
 import { collectionEntries } from "../catalog/catalog-selection.ts";
 import { lineageOf } from "../collection/lineage.ts";
@@ -26,7 +26,7 @@ import {
   UNFINISHED,
   writeHeader,
 } from "./backup-files.ts";
-import { copyFile, sumFile } from "./summed-file.ts";
+import { copyFile, sumFile, whyUnreadable } from "./summed-file.ts";
 
 /** Of the list that goes to the parent at a time. */
 const LISTED = 256;
@@ -78,6 +78,8 @@ export interface CopiedCollections {
   readonly bytes: number;
   /** Collections that could not be copied. */
   readonly damaged: number;
+  /** Collections that were copied without their index, for a file of it cannot be read. */
+  readonly withoutIndex: number;
 }
 
 export class BackupSteps {
@@ -100,15 +102,16 @@ export class BackupSteps {
   /** Copies some, and adds them to the list of the backup. What is damaged is said there, and no reason to end. */
   async copyCollections(step: CollectionsStep): Promise<CopiedCollections> {
     const { to, backup } = step;
-    let [lines, bytes, damages] = ["", 0, 0];
+    let [lines, bytes, damages, withoutIndex] = ["", 0, 0, 0];
     for (const collection of step.collections) {
       const copied = await this.#copyCollection(collection, step);
       lines += `${JSON.stringify(copied)}\n`;
       for (const file of [...copied.parts, ...copied.index]) if (file.in === backup) bytes += file.bytes;
       damages += Number(copied.problem !== null);
+      withoutIndex += Number(copied.indexProblem !== undefined);
     }
     appendFileSync(join(to, COLLECTION_LIST), lines, { mode: OWNER_ONLY_FILE });
-    return { bytes, damaged: damages };
+    return { bytes, damaged: damages, withoutIndex };
   }
 
   /** Makes the backup complete. Gives the bytes of all its files. */
@@ -165,34 +168,31 @@ export class BackupSteps {
     return this.#stores.copier;
   }
 
+  /** All of its files, or none where one cannot be read: it is made of the records then. */
   async #copyIndex(
     { known, index }: CollectionToCopy,
     step: CollectionsStep,
     folder: string,
-  ): Promise<{ readonly index: readonly IndexFile[] }> {
+  ): Promise<Pick<BackedUpCollection, "index" | "indexProblem">> {
     if (index === null) return { index: [] };
-    const { to, backup, diskReserve } = step;
-    const disk = createDiskSpace(to, { diskReserve });
     const base = await this.#baseOf(step);
     const there = base?.collections.find(known.id);
+    const target = join(folder, "index");
     const files: IndexFile[] = [];
     for (const name of (await readdir(index)).toSorted()) {
       const path = join(index, name);
       const same = there?.index.find((file) => file.name === name);
-      if (same !== undefined && (await sumFile(path)).sha256 === same.sha256) {
-        files.push(same);
-        continue;
-      }
-      const target = join(folder, "index");
-      mkdirSync(target, { recursive: true });
-      const claim = disk.claimFile((await stat(path)).size);
       try {
-        files.push({ name, ...(await copyFile(path, join(target, name))), in: backup });
-      } finally {
-        claim.release();
+        const isSame = same !== undefined && (await sumFile(path)).sha256 === same.sha256;
+        files.push(isSame ? same : await copyIndexFile(path, join(target, name), step));
+      } catch (error) {
+        const problem = await whyUnreadable(path);
+        if (problem === null) throw error;
+        await rm(target, { recursive: true, force: true });
+        return { index: [], indexProblem: `index file ${name} ${problem}` };
       }
-      syncFolders(target);
     }
+    if (existsSync(target)) syncFolders(target);
     return { index: files };
   }
 
@@ -200,6 +200,21 @@ export class BackupSteps {
     if (base === null) return null;
     if (this.#base?.of !== base.folder) this.#base = { of: base.folder, base: await BackupBase.open(base) };
     return this.#base.base;
+  }
+}
+
+async function copyIndexFile(
+  from: string,
+  to: string,
+  { to: root, backup, diskReserve }: CollectionsStep,
+): Promise<IndexFile> {
+  const folder = dirname(to);
+  mkdirSync(folder, { recursive: true });
+  const claim = createDiskSpace(root, { diskReserve }).claimFile((await stat(from)).size);
+  try {
+    return { name: basename(to), ...(await copyFile(from, to)), in: backup };
+  } finally {
+    claim.release();
   }
 }
 

@@ -1,13 +1,15 @@
 /** Backups of records that are damaged in the data folder, where LMDB finds nothing wrong: they stay out, and are named. */
+import { execFileSync } from "node:child_process";
 import { closeSync, mkdirSync, openSync, readFileSync, readdirSync, renameSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { CollectionRef } from "@sheaf/protocol";
 import { beforeEach, expect, it, onTestFinished } from "vitest";
 import { createLocalEngine } from "../create-local-engine.ts";
 import type { Engine } from "../engine.ts";
-import { collectionName } from "../storage/folder/data-folder.ts";
+import { DataFolder, collectionName } from "../storage/folder/data-folder.ts";
 import { sharedName } from "../storage/folder/shared-names.ts";
 import { makeCollection, readAll, record, write } from "../testing/engine-fixtures.ts";
+import { INDEX, IndexedFolder } from "../testing/indexed-folder.ts";
 import { temporaryFolder } from "../testing/temporary-folder.ts";
 import { BackedUpCollections } from "./backed-up-collections.ts";
 import { readChain } from "./backup-files.ts";
@@ -98,6 +100,28 @@ it("leave out collections whose file cannot be opened, and have all others", asy
   const target = join(temporaryFolder(), "backup");
   expect(await back(target)).toMatchObject({ damaged: DAMAGED });
   await expectWithoutDamaged(target, "data.mdb is no file");
+});
+
+it("leave out an index of which a file cannot be read, and name its collection", async () => {
+  const folder = new IndexedFolder();
+  const indexed = await folder.open();
+  const ref = await folder.filled(indexed);
+  const state = await readAll(indexed, ref);
+  const [segment] = folder.segmentsOf(ref);
+  const path = join(new DataFolder(folder.path).collectionIndex(ref.id), segment!);
+  renameSync(path, `${path}.away`);
+  execFileSync("mkfifo", [path]);
+  const backup = join(temporaryFolder(), "backup");
+  const request = { target: backup, base: null, tenant: null, keys: false };
+  expect(await indexed.makeBackup(request)).toMatchObject({ damaged: 0, withoutIndex: 1 });
+  const named = [expect.stringContaining(`index file ${segment} is no file`)];
+  expect(await verifyBackup(backup)).toMatchObject({ problems: [], missing: [], withoutIndex: named });
+  const dataFolder = join(temporaryFolder(), "data");
+  const restored = await restoreBackup({ backup, dataFolder, tenant: null });
+  expect(restored).toMatchObject({ missing: [], withoutIndex: named });
+  const again = await createLocalEngine({ dataFolder, index: INDEX });
+  onTestFinished(() => again.close());
+  expect(await readAll(again, ref)).toEqual(state);
 });
 
 it("never take what is damaged in the place of what a base has", async () => {

@@ -61,6 +61,8 @@ export interface MadeBackup extends Omit<BackupProgress, "totalCollections"> {
   readonly started: number;
   /** Collections that could not be copied, as their list in the backup says. */
   readonly damaged: number;
+  /** As it says, too: those of whose index a file cannot be read. Their records are there, and a restore makes it again. */
+  readonly withoutIndex: number;
 }
 
 export interface BackupMakerOptions {
@@ -244,7 +246,7 @@ export class BackupMaker {
       ...(await child.ask("copyCatalog", catalogStep, signal)),
     }));
     const isShared = new Set(shared);
-    let [collections, bytes, damaged] = [0, 0, 0];
+    let [collections, bytes, damaged, withoutIndex] = [0, 0, 0, 0];
     const tell = (copying: string | null): void => {
       const progress = { target: to, collections, totalCollections, bytes };
       if (this.#running !== null) this.#running = { ...this.#running, progress, copying };
@@ -260,6 +262,7 @@ export class BackupMaker {
         collections += batch.length;
         bytes += copied.bytes;
         damaged += copied.damaged;
+        withoutIndex += copied.withoutIndex;
         tell(null);
       }
     }
@@ -267,7 +270,7 @@ export class BackupMaker {
     const header: Omit<BackupHeader, "list" | "packs" | "finished"> = {
       archive: archive === null ? null : { chain: archive.chain, from, to: until },
       ...{ id, started, dataFormat: VERSION_WITHOUT_SHARES, tenant, keys },
-      ...{ catalog, collections, bytes, damaged },
+      ...{ catalog, collections, bytes, damaged, withoutIndex },
       base: base === null ? null : { id: base.header.id, path: relative(to, base.folder) },
     };
     bytes = await child.ask("finishBackup", { to, header }, signal);
@@ -276,7 +279,7 @@ export class BackupMaker {
     const noted = tenant === null ? archive?.noteBase({ id, from, to: until, finished: Date.now() }) : null;
     await noted?.catch(() => undefined);
     noteMadeBackup(this.#options.folder.path, id);
-    return { target: to, id, started, collections, bytes, damaged };
+    return { target: to, id, started, collections, bytes, damaged, withoutIndex };
   }
 
   #reserveAt(target: string): DiskReserve | undefined {
@@ -290,7 +293,7 @@ export class BackupMaker {
     const common = { ...step, base: work.baseStep, diskReserve: this.#reserveAt(step.to) };
     const copy = (collections: readonly CollectionToCopy[]): Promise<CopiedCollections> =>
       work.child.ask("copyCollections", { ...common, collections }, work.signal);
-    let [bytes, damaged] = [0, 0];
+    let [bytes, damaged, withoutIndex] = [0, 0, 0];
     try {
       const collections = await Promise.all(batch.map((known) => this.#toCopy(known, staged)));
       try {
@@ -305,8 +308,9 @@ export class BackupMaker {
         });
         bytes += copied.bytes;
         damaged += copied.damaged;
+        withoutIndex += copied.withoutIndex;
       }
-      return { bytes, damaged };
+      return { bytes, damaged, withoutIndex };
     } finally {
       await rm(staged, { recursive: true, force: true });
     }

@@ -47,6 +47,8 @@ export interface RestoredFolder {
   readonly collections: number;
   /** Collections that should be there and are not, and why: damaged when the backup was made, or since. */
   readonly missing: readonly string[];
+  /** Collections that make their index again, and why the backup has none. */
+  readonly withoutIndex: readonly string[];
   /** Damage that concerns other tenants only, or nobody. */
   readonly elsewhere: readonly string[];
   /** How far the archive was followed; `null`: there was none. */
@@ -113,7 +115,8 @@ async function restoreWhole(request: RestoreRequest): Promise<RestoredFolder> {
     await rm(join(dataFolder, RESTORING));
     await syncFile(dataFolder);
     const missing = [...restored.missing.values()];
-    return { verified, collections, missing, elsewhere: sound.elsewhere, replay };
+    const { withoutIndex } = restored;
+    return { verified, collections, missing, withoutIndex, elsewhere: sound.elsewhere, replay };
   } catch (error) {
     // Nothing can come of it at another try.
     if (error instanceof SheafError && error.code === "not_found") await clear(folder, true);
@@ -145,6 +148,7 @@ interface RestoredCollections {
   readonly collections: number;
   /** Ids of those that are not there, and why. */
   readonly missing: ReadonlyMap<string, string>;
+  readonly withoutIndex: readonly string[];
 }
 
 async function restore(
@@ -153,6 +157,7 @@ async function restore(
   { dataFolder, tenant, onRestore, totalCollections, grown, mostSharedBytes, sound }: RestoredRequest,
 ): Promise<RestoredCollections> {
   const missing = new Map<string, string>();
+  const withoutIndex: string[] = [];
   let collections = 0;
   let waiting: RestoredCollection[] = [];
   let bytes = 0;
@@ -163,13 +168,14 @@ async function restore(
     onRestore?.({ collections, totalCollections });
   };
   for (const collection of known.all()) {
-    const { id, sequence, isShared, parts, problem } = collection;
+    const { id, sequence, isShared, parts, problem, indexProblem } = collection;
     if (tenant !== null && collection.tenant !== tenant) continue;
     const why = problem === null ? sound.reasonWithout(id) : lacking(collection, problem);
     if (why !== null) {
       missing.set(id, why);
       continue;
     }
+    if (indexProblem !== undefined) withoutIndex.push(lacking(collection, indexProblem));
     const index = sound.hasIndex(id) ? collection.index : [];
     const files = index.map((file) => ({ name: file.name, path: known.indexFile(id, file) }));
     const size = parts.reduce((sum, part) => sum + part.bytes, grown.get(id) ?? 0);
@@ -179,7 +185,7 @@ async function restore(
     if (waiting.length === MOST_IN_A_BATCH || bytes >= BATCH_BYTES) await flush();
   }
   if (waiting.length > 0) await flush();
-  return { collections, missing };
+  return { collections, missing, withoutIndex };
 }
 
 /** Beside what an interrupted restore left. */

@@ -1,8 +1,9 @@
 /** Files with their sizes and SHA-256 sums, read and copied in pieces, so that memory does not grow with them. */
 import { createHash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
-import { openFile } from "../storage/folder/open-file.ts";
+import { LACKING, NoFile, openFile } from "../storage/folder/open-file.ts";
 import { OWNER_ONLY_FILE } from "../storage/folder/restrict-access.ts";
+import { errorCode } from "../storage/lmdb/commit-cause.ts";
 
 export interface FileSum {
   readonly bytes: number;
@@ -23,6 +24,19 @@ export async function sumFile(path: string): Promise<FileSum> {
     return await eachPiece(file, async () => {});
   } finally {
     await file.close();
+  }
+}
+
+/** Why a file that was to be copied cannot be read; `null`: it can. Throws where the process or the machine lacks something. */
+export async function whyUnreadable(path: string): Promise<string | null> {
+  try {
+    await sumFile(path);
+    return null;
+  } catch (error) {
+    if (error instanceof NoFile) return "is no file";
+    const code = errorCode(error);
+    if (typeof code !== "string" || LACKING.has(code)) throw error;
+    return `cannot be read (${code})`;
   }
 }
 

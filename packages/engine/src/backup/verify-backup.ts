@@ -29,6 +29,8 @@ export interface VerifiedBackup {
   readonly problems: readonly string[];
   /** Collections that were damaged when the backup was made, and are not in it. */
   readonly missing: readonly string[];
+  /** Collections whose index could not be read then: a restore makes it again. */
+  readonly withoutIndex: readonly string[];
 }
 
 export interface VerificationProgress {
@@ -68,7 +70,7 @@ export async function verifyChain(
 ): Promise<{ readonly verified: VerifiedBackup; readonly damages: readonly Damage[] }> {
   const totalBytes = chain.reduce((sum, { header }) => sum + header.bytes, 0);
   const damages = new Map<string, Damage>();
-  const missing: string[] = [];
+  const [missing, withoutIndex]: [string[], string[]] = [[], []];
   const sums = new SummedFiles();
   let bytes = 0;
   const check = async (file: ExpectedFile): Promise<boolean> => {
@@ -93,9 +95,10 @@ export async function verifyChain(
       for (const pack of header.packs ?? []) await checkEnd(join(at, PACKS, pack.name), pack.bytes);
       if (!(await check({ path: join(at, COLLECTION_LIST), ...header.list }))) continue;
       for await (const collection of readCollections(backup)) {
-        const { problem } = collection;
+        const { problem, indexProblem } = collection;
         for (const file of filesOf(collection, backup)) await check(file);
         if (i === 0 && problem !== null) missing.push(lacking(collection, problem));
+        if (i === 0 && indexProblem !== undefined) withoutIndex.push(lacking(collection, indexProblem));
       }
     }
   } finally {
@@ -104,7 +107,7 @@ export async function verifyChain(
   const [newest] = chain;
   const verified = {
     ...{ header: newest!.header, backups: chain.length, files: sums.files, bytes },
-    ...{ problems: [...damages.keys()], missing },
+    ...{ problems: [...damages.keys()], missing, withoutIndex },
   };
   return { verified, damages: [...damages.values()] };
 }

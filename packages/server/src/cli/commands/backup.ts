@@ -94,7 +94,7 @@ async function ofServer(options: OptionTexts, name: string): Promise<number> {
     tell(() => progressLine(name, { collections, totalCollections, bytes }));
   }
   if (options["json"] !== undefined) console.log(JSON.stringify(made, null, 2));
-  else if (made.error === null) console.log(summary(name, made));
+  else if (made.error === null) console.log(summary(name, made, made.without_index));
   tellKeys(made);
   if (made.error !== null) throw new SheafError("internal", `backup ${name} failed: ${made.error}`);
   return made.damaged === 0 ? DONE : FAILED;
@@ -114,7 +114,11 @@ async function ofFolder(options: OptionTexts, data: string, target: string): Pro
       const progress = await engine.backupProgress();
       return progress === null ? null : progressLine(target, progress);
     });
-    console.log(options["json"] === undefined ? summary(target, made) : JSON.stringify(made, null, 2));
+    console.log(
+      options["json"] === undefined
+        ? summary(target, made, made.withoutIndex)
+        : JSON.stringify(made, null, 2),
+    );
     tellKeys({ keys });
     return made.damaged === 0 ? DONE : FAILED;
   } finally {
@@ -170,9 +174,11 @@ function progressLine(
 function summary(
   name: string,
   { collections, bytes, damaged }: Pick<MadeBackup, "collections" | "bytes" | "damaged">,
+  withoutIndex: number,
 ): string {
   const lost = damaged === 0 ? "" : `; NOT copied, because they are damaged: ${damaged}`;
-  return `${name}: ${several(collections, "collection")}, ${byteCount(bytes)}${lost}`;
+  const remade = withoutIndex > 0 ? `; without their index, which cannot be read: ${withoutIndex}` : "";
+  return `${name}: ${several(collections, "collection")}, ${byteCount(bytes)}${lost}${remade}`;
 }
 
 function describe({ name, state, tenant, incremental, keys, error, ...made }: BackupReply): string {

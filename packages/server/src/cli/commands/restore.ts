@@ -24,6 +24,8 @@ const FOLDER = SETTINGS.dataFolder;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/iu;
 const DONE = 0;
 const FAILED = 1;
+/** Before a collection, and why. */
+const MADE_AGAIN = "its index is not in it, and a restore makes it again";
 
 export const backupVerify: Command = {
   name: "backup verify",
@@ -90,7 +92,7 @@ export const restore: Command = {
     const { dataFolder } = readSettings({ dataFolder: options["data"] });
     const archive = archiveOption(options);
     const tell = progressLines();
-    const { verified, collections, missing, elsewhere, replay } = await withBackup(
+    const { verified, collections, missing, withoutIndex, elsewhere, replay } = await withBackup(
       backup,
       async (folder, naming) => {
         const restored = await restoreBackup({
@@ -112,7 +114,7 @@ export const restore: Command = {
     if (options["json"] !== undefined)
       console.log(
         JSON.stringify(
-          { dataFolder, collections, missing, elsewhere, ...leads, backup: verified.header },
+          { dataFolder, collections, missing, withoutIndex, elsewhere, ...leads, backup: verified.header },
           null,
           2,
         ),
@@ -134,6 +136,7 @@ export const restore: Command = {
             `NOT restored: ${setBackAt(clock)}. By that clock ${options["until"]} is entry ${clock.wanted}: if you mean that, restore with --until ${clock.wanted}`,
           );
       for (const one of missing) console.log(`NOT restored: ${one}`);
+      for (const one of withoutIndex) console.log(`${MADE_AGAIN}: ${one}`);
       for (const one of elsewhere) console.log(`damaged, and not needed for this: ${one}`);
       if (!verified.header.keys) console.log(WITHOUT_KEYS);
     }
@@ -179,11 +182,12 @@ function setBackAt({ from, to, time, first, last }: PlannedReplay["setBack"][num
 
 function describe(
   folder: string,
-  { header, backups, files, bytes, problems, missing }: VerifiedBackup,
+  { header, backups, files, bytes, problems, missing, withoutIndex }: VerifiedBackup,
 ): void {
   for (const problem of problems) console.log(`damaged: ${problem}`);
   if (problems.length > 0) console.log(`  what to do: ${WHAT_TO_DO}`);
   for (const one of missing) console.log(`not in it, because it was damaged: ${one}`);
+  for (const one of withoutIndex) console.log(`${MADE_AGAIN}: ${one}`);
   const below = backups === 1 ? "" : ` (with the ${backups - 1} that it adds to)`;
   const made = `${madeAt({ header })}, ${several(header.collections, "collection")}`;
   const state = problems.length === 0 ? "can be restored" : "DAMAGED";

@@ -27,6 +27,9 @@ export const BACKUP_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     collections_total: orNull(count("Of how many; `null` while that is not known, and where it failed.")),
     bytes: count("That it takes on the disk."),
     damaged: count("Collections that could not be copied."),
+    without_index: count(
+      "Collections that were copied without their index, for a file of it cannot be read.",
+    ),
     error: orNull(Type.String(), "Why it failed."),
   }),
 };

@@ -49,13 +49,13 @@ export class BackupService {
     const status: BackupStatus = {
       ...{ name, started: this.#options.now(), tenant, incremental: base, keys },
       ...{ state: "running", finished: null, error: null },
-      ...{ collections: 0, totalCollections: null, bytes: 0, damaged: 0 },
+      ...{ collections: 0, totalCollections: null, bytes: 0, damaged: 0, withoutIndex: 0 },
     };
     this.#last = status;
     void engine
       .makeBackup({ ...place, tenant, keys }, { signal: stop })
       .then(
-        ({ started, collections, bytes, damaged }) => ({
+        ({ started, collections, bytes, damaged, withoutIndex }) => ({
           ...status,
           // As the backup itself says, so that a later server says the same of it.
           started,
@@ -64,6 +64,7 @@ export class BackupService {
           totalCollections: collections,
           bytes,
           damaged,
+          withoutIndex,
         }),
         (error: unknown) => ({ ...status, state: "failed" as const, error: wordsOf(error) }),
       )

@@ -20,21 +20,28 @@ export interface BackupStatus {
   readonly bytes: number;
   /** Collections that could not be copied. */
   readonly damaged: number;
+  /** Collections that were copied without their index. */
+  readonly withoutIndex: number;
   /** Why it failed. */
   readonly error: string | null;
 }
 
 /** As the routes describe it. */
-export function backupReply({ started, finished, totalCollections, ...status }: BackupStatus): BackupReply {
+export function backupReply(backup: BackupStatus): BackupReply {
+  const { started, finished, totalCollections, withoutIndex, ...status } = backup;
   const time = (at: number): string => new Date(at).toISOString();
   const times = { started_at: time(started), finished_at: finished === null ? null : time(finished) };
-  return { ...status, ...times, collections_total: totalCollections };
+  return { ...status, ...times, collections_total: totalCollections, without_index: withoutIndex };
 }
 
-export interface BackupReply extends Omit<BackupStatus, "started" | "finished" | "totalCollections"> {
+export interface BackupReply extends Omit<
+  BackupStatus,
+  "started" | "finished" | "totalCollections" | "withoutIndex"
+> {
   readonly started_at: string;
   readonly finished_at: string | null;
   readonly collections_total: number | null;
+  readonly without_index: number;
 }
 
 /** Of all that are there. */
@@ -68,15 +75,15 @@ export async function statusIn(reader: BackupReader, name: string): Promise<Back
 
 const NOTHING = {
   ...{ started: 0, finished: null, tenant: null, incremental: null, keys: false },
-  ...{ collections: 0, totalCollections: null, bytes: 0, damaged: 0 },
+  ...{ collections: 0, totalCollections: null, bytes: 0, damaged: 0, withoutIndex: 0 },
 } as const;
 
 function statusOf(name: string, header: BackupHeader): BackupStatus {
-  const { started, finished, tenant, base, keys, collections, bytes, damaged } = header;
+  const { started, finished, tenant, base, keys, collections, bytes, damaged, withoutIndex = 0 } = header;
   const incremental = base === null ? null : (base.path.split("/").at(-1) ?? null);
   return {
     ...{ name, state: "complete", started, finished, tenant, incremental, keys, error: null },
-    ...{ collections, totalCollections: collections, bytes, damaged },
+    ...{ collections, totalCollections: collections, bytes, damaged, withoutIndex },
   };
 }
 
