@@ -6,8 +6,11 @@
  * The method that starts the thread is private to lmdb-js. Without it, in another version, this throws when a store is opened.
  */
 import { writeSync } from "node:fs";
+import { join } from "node:path";
 import type { RootDatabase } from "lmdb";
 import { beginSlice, isSliceOver } from "@sheaf/process";
+import { PlacedFile } from "../folder/placed-file.ts";
+import type { EnvironmentOptions } from "./environment-options.ts";
 import type { WriteTarget } from "./pending-writes.ts";
 
 const STDERR = 2;
@@ -24,11 +27,17 @@ type StartWriting = (this: unknown, address: number, onProgress: (status: number
 export class DescribedCommit {
   readonly #database: Batching;
   readonly #start: StartWriting;
+  readonly #file: PlacedFile;
   #isHeld = false;
   /** Starts the thread, which was to be started meanwhile. */
   #held: (() => void) | null = null;
 
-  constructor(database: RootDatabase<Uint8Array, Uint8Array>) {
+  /** @param database Of that folder. */
+  constructor(
+    database: RootDatabase<Uint8Array, Uint8Array>,
+    { folder, name }: Pick<EnvironmentOptions, "folder" | "name">,
+  ) {
+    this.#file = new PlacedFile(join(folder, "data.mdb"), name);
     this.#database = database as typeof database & Batching;
     const { env } = this.#database;
     this.#start = env.startWriting;
@@ -42,11 +51,15 @@ export class DescribedCommit {
     Object.defineProperty(env, "startWriting", { value });
   }
 
-  /** Resolves once what the steps of `describe` write is on disk. Nothing else may be written until then; `pause` never rejects. */
+  /**
+   * Resolves once what the steps of `describe` write is on disk. Nothing else may be written until then; `pause` never rejects.
+   * Throws `collection_unavailable` where another file is in the place of the one that is open.
+   */
   async commit(
     describe: (target: WriteTarget) => Generator<void, void>,
     pause: () => Promise<unknown>,
   ): Promise<void> {
+    this.#file.requireInPlace();
     const batches: Promise<boolean>[] = [];
     const steps = describe(this.#database);
     let isDone = false;

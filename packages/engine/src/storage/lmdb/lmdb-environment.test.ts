@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fc from "fast-check";
@@ -252,6 +252,34 @@ describe("an LMDB environment", () => {
       ),
       { numRuns: 60 },
     );
+  });
+
+  it("writes nothing to a file that is not at its place any more", async () => {
+    const folder = join(root, "a", String(folders++));
+    const environment = open({ folder });
+    const [path, away] = [join(folder, "data.mdb"), join(root, "away.mdb")];
+    const put = (key: string): Promise<void> =>
+      environment.transact(() => environment.put(Buffer.from(key), Buffer.from(key)));
+    await put("a");
+    const refusal = (what: string): object => ({
+      code: "collection_unavailable",
+      message: expect.stringContaining(`collections/ab/test: its data.mdb was ${what} while it was open`),
+    });
+    renameSync(path, away);
+    await expect(put("b")).rejects.toMatchObject(refusal("removed"));
+    copyFileSync(away, path);
+    await expect(put("b")).rejects.toMatchObject(refusal("replaced"));
+    expect(environment.get(Buffer.from("a"))).toEqual(Buffer.from("a"));
+    // Put back, it is the same one.
+    renameSync(away, path);
+    await put("c");
+    await environment.compact(join(root, "staged"));
+    await put("d");
+    await environment.close();
+    const again = open({ folder });
+    const kept = again.keys({ start: Uint8Array.of(0), end: Uint8Array.of(255) });
+    expect(kept.map(latin1)).toEqual(["a", "c", "d"]);
+    await again.close();
   });
 
   it("lets others in between what a caller does after a long write and the next one", async () => {

@@ -87,7 +87,7 @@ export class LmdbEnvironment implements EntrySpace {
       mkdirSync(options.folder, { recursive: true });
     }
     this.#database = openDatabase(options.folder, options.readOnly);
-    this.#description = new DescribedCommit(this.#database);
+    this.#description = new DescribedCommit(this.#database, options);
     if (isNew) syncFolders(options.folder);
   }
 
@@ -240,7 +240,7 @@ export class LmdbEnvironment implements EntrySpace {
         const former = this.whole.transaction;
         const database = this.#database;
         this.#database = await openInPlace(staged, folder);
-        this.#description = new DescribedCommit(this.#database);
+        this.#description = new DescribedCommit(this.#database, this.#options);
         this.#hasFreeList = false;
         await database.close();
         forgetDatabase(folder, database);
