@@ -341,6 +341,20 @@ describe("a target", () => {
       "lies in the archive",
     );
   });
+
+  it("of a restore or a backup lies in no data folder, whoever uses that", async () => {
+    const backup = await back("first");
+    const [other, link] = [temporaryFolder(), join(backups, "link")];
+    cpSync(join(dataFolder, "format.json"), join(other, "format.json"));
+    symlinkSync(other, link);
+    const refused = { code: "invalid_argument", message: expect.stringContaining("lies in the data folder") };
+    for (const inside of [join(dataFolder, "a"), join(other, "a", "b"), join(link, "a")]) {
+      const restored = restoreBackup({ backup, dataFolder: inside, tenant: null });
+      await expect(restored, inside).rejects.toMatchObject(refused);
+      await expect(request(inside), inside).rejects.toMatchObject(refused);
+      expect(existsSync(inside)).toBe(false);
+    }
+  });
 });
 
 it("copies and restores tenants of any name, and only them", async () => {

@@ -14,7 +14,7 @@ import type { CollectionForker } from "../collection/collection-forker.ts";
 import type { DeleteBehind } from "../collection/removal/delete-behind.ts";
 import { FolderFiles } from "../storage/files/folder-files.ts";
 import { type DataFolder, collectionName } from "../storage/folder/data-folder.ts";
-import { VERSION_WITHOUT_SHARES } from "../storage/folder/data-format.ts";
+import { VERSION_WITHOUT_SHARES, refuseInDataFolder } from "../storage/folder/data-format.ts";
 import type { SharedStores } from "../storage/lmdb/shared-stores.ts";
 import { type DiskReserve, reserveElsewhere } from "../storage/folder/disk-space.ts";
 import { liesIn } from "../storage/folder/lies-in.ts";
@@ -99,7 +99,7 @@ export class BackupMaker {
 
   /**
    * Throws `failed_precondition` while another one is made and where a database has the records, `already_exists` for a target that
-   * is not empty, `invalid_argument` for a base that is no backup and a target in the data folder, 404 without the tenant,
+   * is not empty, `invalid_argument` for a base that is no backup and a target in a data folder, 404 without the tenant,
    * `storage_full`. Nothing is left behind then.
    */
   make(request: BackupRequest, signal: CancelSignal | undefined): Promise<MadeBackup> {
@@ -176,6 +176,7 @@ export class BackupMaker {
         "invalid_argument",
         `${target} lies in the data folder, with which it would be lost; choose another`,
       );
+    refuseInDataFolder(target);
     const base = request.base === null ? null : await baseOf({ ...request, base: request.base, target });
     const isOfFolder = base !== null && madeBackups(this.#options.folder.path).includes(base.header.id);
     const baseStep = base && { folder: base.folder, isOfFolder, bucket: request.bucket ?? null };

@@ -6,7 +6,7 @@ import { SheafError } from "@sheaf/protocol";
 import { type PlannedReplay, type ReplayTarget, planReplay } from "../archive/plan-replay.ts";
 import { acquireDataLock } from "../host/data-lock.ts";
 import { DataFolder } from "../storage/folder/data-folder.ts";
-import { RESTORING, writeRestoredFormat } from "../storage/folder/data-format.ts";
+import { RESTORING, refuseInDataFolder, writeRestoredFormat } from "../storage/folder/data-format.ts";
 import { refuseInside } from "../storage/folder/lies-in.ts";
 import { makeFolder } from "../storage/folder/make-folder.ts";
 import { syncFile } from "../storage/folder/sync-files.ts";
@@ -65,7 +65,7 @@ const BATCH_BYTES = 16 * 2 ** 20;
 /** Of the parts of a collection, and of what an archive adds, whose records are read into memory to be put into a share: sixteen times what may lie there. */
 const MOST_SHARED_BYTES = 64 * 2 ** 20;
 
-/** Throws `failed_precondition` for a damaged backup, and for a folder that is in use or not empty; 404 without the tenant; `invalid_argument` for a folder in the backup or the archive; `storage_full`. */
+/** Throws `failed_precondition` for a damaged backup, and for a folder that is in use or not empty; 404 without the tenant; `invalid_argument` for a folder in the backup, the archive or a data folder; `storage_full`. */
 export function restoreBackup(request: RestoreRequest): Promise<RestoredFolder> {
   return whileRestoring(request.dataFolder, () => restoreWhole(request));
 }
@@ -76,6 +76,7 @@ async function restoreWhole(request: RestoreRequest): Promise<RestoredFolder> {
   const chain = await readChain(backup);
   for (const link of chain) refuseInside(dataFolder, link.folder, "backup");
   if (request.archive !== undefined) refuseInside(dataFolder, request.archive.folder, "archive");
+  refuseInDataFolder(dataFolder);
   makeFolder(dataFolder);
   requireEmpty(folder);
   // One that the archive has made is found behind its entries only.

@@ -6,7 +6,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { SheafError } from "@sheaf/protocol";
-import type { DataFolder } from "./data-folder.ts";
+import { DataFolder } from "./data-folder.ts";
+import { foldersAbove, refuseInside } from "./lies-in.ts";
 import { makeFolder } from "./make-folder.ts";
 import { writeDurably } from "./write-durably.ts";
 
@@ -81,6 +82,21 @@ export function checkDataFormat(folder: DataFolder): void {
       `${folder.path} is no data folder of Sheaf: it has no format.json`,
     );
   checkFormat(folder.formatFile);
+}
+
+/** Throws `invalid_argument` for what would be made in a data folder, in use or not, and could go with it. */
+export function refuseInDataFolder(path: string): void {
+  for (const above of foldersAbove(path)) if (isDataFolder(above)) refuseInside(path, above, "data folder");
+}
+
+function isDataFolder(path: string): boolean {
+  const { formatFile } = new DataFolder(path);
+  try {
+    return existsSync(formatFile) && readFormat(formatFile).format === DATA_FORMAT_NAME;
+  } catch {
+    // A file of this name that somebody else has.
+    return false;
+  }
 }
 
 function checkFormat(path: string): void {

@@ -18,6 +18,14 @@ export function refuseInside(path: string, folder: string, what: string): void {
   throw new SheafError("invalid_argument", `${path} lies in the ${what} ${folder}; name a place elsewhere`);
 }
 
+/** The folders above a path, links followed, though it may not exist yet; the nearest first. */
+export function* foldersAbove(path: string): Generator<string> {
+  for (let folder = realPath(resolve(path)); folder !== dirname(folder);) {
+    folder = dirname(folder);
+    yield folder;
+  }
+}
+
 /** As far as it exists. A link may lead to what does not. */
 function realPath(path: string, links = MOST_LINKS): string {
   try {
