@@ -34,6 +34,19 @@ describe("a tenant of @sheaf/client", () => {
     expect(await (await client.createCollection({ name: "meetings" })).count()).toBe(0);
   });
 
+  it("goes through its databases and misses none, whatever is removed meanwhile", async () => {
+    const client = clientOf("walked", "d0");
+    await client.createTenant({ name: "walked" });
+    const names = Array.from({ length: 5 }, (_, i) => `db${i}`);
+    for (const name of names) await client.createDatabase({ name });
+    const seen: string[] = [];
+    for await (const { name } of client.databases({ pageSize: 2 })) {
+      seen.push(name);
+      await client.deleteDatabase({ name });
+    }
+    expect(seen).toEqual(names);
+  });
+
   it("lists its collections, all or a page of them", async () => {
     const client = clientOf("lists", "notes");
     await client.createTenant({ name: "lists" });

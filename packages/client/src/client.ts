@@ -4,7 +4,6 @@ import {
   CREATE_KEY,
   type CreateKeyParams,
   type IssuedKey,
-  type KeyReply,
   ROTATE_KEY,
   type RotateKeyParams,
   apiKey,
@@ -28,6 +27,7 @@ import {
   ID,
   type IdParams,
   type Identity,
+  type ListParams,
   NAME,
   type NameParams,
   PAGE,
@@ -44,6 +44,7 @@ import {
   pageQuery,
   tenantInfo,
 } from "./catalog/params.ts";
+import { readPage } from "./catalog/read-page.ts";
 import {
   type CurrentKey,
   type MetricsHistory,
@@ -77,7 +78,7 @@ import {
   sparseRequest,
 } from "./embedding.ts";
 import { BusyError } from "./errors.ts";
-import { type Pages, pages } from "./pages.ts";
+import { type Page, type Pages, pages } from "./pages.ts";
 import type { Metadata, MetadataShape } from "./records/metadata.ts";
 import { requireKnown } from "./require-known.ts";
 import { type PreFlightChecks, ServerLimits } from "./server-limits.ts";
@@ -87,6 +88,8 @@ const BACKUPS = "/api/v2/backups";
 const KEYS = "/api/v2/keys";
 const MODELS = "/api/v2/models";
 const TENANTS = "/api/v2/tenants";
+const TENANT_LIST = { path: TENANTS, read: tenantInfo };
+const KEY_LIST = { path: KEYS, read: apiKey };
 
 /**
  * One params object for each method, with `signal` and `timeoutMs` among its members. A member that is not known is a
@@ -201,12 +204,11 @@ export class SheafClient {
 
   /** By name: all, or a page of them. */
   async listTenants(params: PageParams = {}): Promise<readonly TenantInfo[]> {
-    const query = pageQuery(requireKnown(params, PAGE, "params"));
-    return (await this.#get<readonly TenantReply[]>(`${TENANTS}${query}`, params)).map(tenantInfo);
+    return (await readPage(this.#transport, TENANT_LIST, requireKnown(params, PAGE, "params"))).items;
   }
 
   tenants(params: PagesParams = {}): Pages<TenantInfo> {
-    return pages(params, (page) => this.listTenants(page));
+    return pages(params, (page) => readPage(this.#transport, TENANT_LIST, page));
   }
 
   async updateTenant(params: UpdateTenantParams): Promise<void> {
@@ -235,12 +237,11 @@ export class SheafClient {
 
   /** Of the client's tenant, by name: all, or a page of them. */
   async listDatabases(params: PageParams = {}): Promise<readonly DatabaseInfo[]> {
-    const query = pageQuery(requireKnown(params, PAGE, "params"));
-    return this.#get(`${this.#tenantPath}/databases${query}`, params);
+    return (await this.#databases(requireKnown(params, PAGE, "params"))).items;
   }
 
   databases(params: PagesParams = {}): Pages<DatabaseInfo> {
-    return pages(params, (page) => this.listDatabases(page));
+    return pages(params, (page) => this.#databases(page));
   }
 
   /** Of the client's tenant, with its collections. */
@@ -284,15 +285,11 @@ export class SheafClient {
 
   /** Of the client's database, in the order in which they were made: all, or a page of them. */
   async listCollections(params: PageParams = {}): Promise<readonly Collection[]> {
-    const query = pageQuery(requireKnown(params, PAGE, "params"));
-    const path = `${this.#databasePath}/collections${query}`;
-    return (await this.#get<readonly CollectionReply[]>(path, params)).map((reply) =>
-      this.#collection(reply),
-    );
+    return (await this.#collections(requireKnown(params, PAGE, "params"))).items;
   }
 
   collections(params: PagesParams = {}): Pages<Collection> {
-    return pages(params, (page) => this.listCollections(page));
+    return pages(params, (page) => this.#collections(page));
   }
 
   async countCollections(params: CallOptions = {}): Promise<number> {
@@ -317,12 +314,11 @@ export class SheafClient {
 
   /** Oldest first: all, or a page of them. */
   async listKeys(params: PageParams = {}): Promise<readonly ApiKey[]> {
-    const query = pageQuery(requireKnown(params, PAGE, "params"));
-    return (await this.#get<readonly KeyReply[]>(`${KEYS}${query}`, params)).map(apiKey);
+    return (await readPage(this.#transport, KEY_LIST, requireKnown(params, PAGE, "params"))).items;
   }
 
   keys(params: PagesParams = {}): Pages<ApiKey> {
-    return pages(params, (page) => this.listKeys(page));
+    return pages(params, (page) => readPage(this.#transport, KEY_LIST, page));
   }
 
   /** A key in the place of another, which goes on for an overlap. */
@@ -362,20 +358,26 @@ export class SheafClient {
 
   /** Dense vectors, one per text. */
   async embed(params: EmbedParams): Promise<Embeddings<readonly number[]>> {
-    const { value, headers } = await this.#transport.sendForAnswer<EmbedReply<readonly number[]>>(
-      denseRequest(params),
-      params,
-    );
-    return embeddings(value, headers);
+    const request = denseRequest(params);
+    const answer = await this.#transport.sendForAnswer<EmbedReply<readonly number[]>>(request, params);
+    return embeddings(answer);
   }
 
   /** Sparse vectors, one per text. */
   async embedSparse(params: EmbedSparseParams): Promise<Embeddings<SparseEmbedding>> {
-    const { value, headers } = await this.#transport.sendForAnswer<EmbedReply<SparseEmbedding>>(
-      sparseRequest(params),
-      params,
-    );
-    return embeddings(value, headers);
+    const request = sparseRequest(params);
+    const answer = await this.#transport.sendForAnswer<EmbedReply<SparseEmbedding>>(request, params);
+    return embeddings(answer);
+  }
+
+  #databases(page: ListParams): Promise<Page<DatabaseInfo>> {
+    const path = `${this.#tenantPath}/databases`;
+    return readPage(this.#transport, { path, read: (reply: DatabaseInfo) => reply }, page);
+  }
+
+  #collections(page: ListParams): Promise<Page<Collection>> {
+    const read = (reply: CollectionReply): Collection => this.#collection(reply);
+    return readPage(this.#transport, { path: `${this.#databasePath}/collections`, read }, page);
   }
 
   #collection<M extends MetadataShape<M>>(reply: CollectionReply): Collection<M> {

@@ -8,7 +8,7 @@ import {
 } from "./catalog/collection-info.ts";
 import { NAME, type NameParams, knownCall as known } from "./catalog/params.ts";
 import { SheafClientError } from "./errors.ts";
-import { Pages } from "./pages.ts";
+import { type Pages, countedPages } from "./pages.ts";
 import {
   type CountParams,
   type Facet,
@@ -242,7 +242,7 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
     params: RecordsParams<S, M> = {},
   ): Pages<Row<M, KeyName<S[number]>>> {
     const { pageSize = RECORDS_PER_PAGE, ...get } = requireKnown(params, RECORDS, "params");
-    return new Pages((page) => this.get<S>({ ...get, ...page }), pageSize);
+    return countedPages((page) => this.get<S>({ ...get, ...page }), pageSize);
   }
 
   /** The nearest records of each embedding. `search` takes texts, and more. */

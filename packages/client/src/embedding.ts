@@ -101,10 +101,13 @@ function request(path: string, params: EmbedParams, labels: boolean | undefined)
   };
 }
 
-export function embeddings<E>(
-  { embeddings: items, num_tokens, tokens }: EmbedReply<E>,
-  headers: Headers,
-): Embeddings<E> {
+export function embeddings<E>({
+  value: { embeddings: items, num_tokens, tokens },
+  headers,
+}: {
+  readonly value: EmbedReply<E>;
+  readonly headers: Headers;
+}): Embeddings<E> {
   const truncatedInputs = Number(headers.get("x-truncated-inputs") ?? 0);
   const read = { embeddings: items, numTokens: num_tokens, truncatedInputs };
   return tokens === undefined ? read : { ...read, tokens };

@@ -1,13 +1,27 @@
 /** Lists of any length, read page by page as they are gone through. */
 
-import { PAGES, type PageParams, type PagesParams } from "./catalog/params.ts";
+import { PAGES, type ListParams, type PagesParams } from "./catalog/params.ts";
 import { requireKnown } from "./require-known.ts";
 
-/** @param page What to skip and how many to give at most; fewer than that are the last. */
-type ReadPage<T> = (page: { readonly offset: number; readonly limit: number }) => Promise<readonly T[]>;
+export interface Page<T> {
+  readonly items: readonly T[];
+  /** Where the next one begins, as the server says; `null`: there is none, or it is counted from the start. */
+  readonly next: string | null;
+}
+
+/** Where a page begins, and how many it has at most; one with fewer is the last. */
+interface PagePlace {
+  readonly limit: number;
+  readonly offset?: number;
+  /** Instead of `offset`. */
+  readonly after?: string;
+}
+
+type ReadPage<T> = (place: PagePlace) => Promise<Page<T>>;
 
 /**
- * What is made or removed meanwhile may be missed or come twice: pages are counted from the start each time.
+ * Pages of records are counted from the start each time: what is made or removed meanwhile may be missed or come twice. Those
+ * of tenants, databases, collections and keys go on where the one before ended, so what is there all the time comes once.
  *
  * @example
  * for await (const record of notes.records({ where: { topic: "sea" } })) console.log(record.id);
@@ -28,10 +42,12 @@ export class Pages<T> implements AsyncIterable<T> {
 
   async *pages(): AsyncGenerator<readonly T[], void, undefined> {
     const limit = this.#pageSize;
-    for (let offset = 0; ; offset += limit) {
-      const page = await this.#read({ offset, limit });
-      if (page.length > 0) yield page;
-      if (page.length < limit) return;
+    let place: PagePlace = { limit, offset: 0 };
+    for (let offset = limit; ; offset += limit) {
+      const { items, next } = await this.#read(place);
+      if (items.length > 0) yield items;
+      if (items.length < limit) return;
+      place = next === null ? { limit, offset } : { limit, after: next };
     }
   }
 
@@ -40,10 +56,20 @@ export class Pages<T> implements AsyncIterable<T> {
   }
 }
 
+/** Whose pages are counted from the start each time. */
+export function countedPages<T>(
+  read: (page: { readonly limit: number; readonly offset: number }) => Promise<readonly T[]>,
+  pageSize: number,
+): Pages<T> {
+  return new Pages(async ({ limit, offset = 0 }) => {
+    return { items: await read({ limit, offset }), next: null };
+  }, pageSize);
+}
+
 const PAGE_SIZE = 100;
 
 /** Those of a method that lists a page. */
-export function pages<T>(params: PagesParams, list: (page: PageParams) => Promise<readonly T[]>): Pages<T> {
+export function pages<T>(params: PagesParams, list: (page: ListParams) => Promise<Page<T>>): Pages<T> {
   const { pageSize = PAGE_SIZE, ...call } = requireKnown(params, PAGES, "params");
   return new Pages((page) => list({ ...page, ...call }), pageSize);
 }

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { type Collection, type CollectionRef, type Metadata, parseCreateCollection } from "@sheaf/protocol";
 import { beforeEach, describe, expect, it } from "vitest";
-import type { Engine, ListBatch } from "./engine.ts";
+import type { Engine, ListBatch, ListPage } from "./engine.ts";
 import { ALL, AT, makeCollection, record, write } from "./testing/engine-fixtures.ts";
 
 /** `current` gives the engine under test. */
@@ -128,6 +128,31 @@ export function engineCatalogSuite(current: () => Engine): void {
         next = batch.next;
       }
       expect(names).toEqual(all.slice(2));
+    });
+
+    it("goes on behind a page, whatever of it is gone, and behind none of another list", async () => {
+      const database = { tenant: "default_tenant", database: `d-${randomUUID()}` };
+      await engine.createDatabase(database);
+      const all = ["eee", "ddd", "ccc", "bbb", "aaa"];
+      for (const name of all) await engine.createCollection(parseCreateCollection({ name }, database));
+      const names: string[] = [];
+      let page: ListPage = { limit: 2, offset: 0 };
+      for (let next: string | null = ""; next !== null;) {
+        const batch = await engine.listCollections(database, page);
+        for (const { name } of batch.items) {
+          names.push(name);
+          await engine.deleteCollection({ ...database, name });
+        }
+        next = batch.next;
+        page = { limit: 2, offset: 0, ...(next !== null && { after: next }) };
+      }
+      expect(names).toEqual(all);
+      const { next } = await engine.listTenants({ limit: 1, offset: 0 });
+      const foreign = engine.listCollections(database, { ...ALL, after: next! });
+      await expect(foreign).rejects.toMatchObject({
+        code: "invalid_argument",
+        message: "after: is of another list",
+      });
     });
 
     it("refuses a collection in a database that does not exist", async () => {

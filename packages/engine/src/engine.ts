@@ -66,14 +66,14 @@ export interface CallReport {
 export interface ListPage {
   readonly limit: number | null;
   readonly offset: number;
-  /** `next` of the batch before, behind which `limit` and `offset` count. */
+  /** `next` of a batch before, behind which `limit` and `offset` count; what it was made of may be gone. */
   readonly after?: string;
 }
 
 /** Part of a list, of some 256 KiB or one entry beyond. */
 export interface ListBatch<T> {
   readonly items: readonly T[];
-  /** For `after`; `null`: there is no more. */
+  /** For `after`; `null`: there is no more. Where there are as many as were asked for, there may be none behind it. */
   readonly next: string | null;
 }
 

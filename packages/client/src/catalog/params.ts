@@ -16,6 +16,12 @@ export interface PageParams extends CallOptions {
   readonly offset?: number | undefined;
 }
 
+/** Of any page of a list. */
+export interface ListParams extends PageParams {
+  /** Where the page before ended, as the server said. */
+  readonly after?: string | undefined;
+}
+
 /** Of lists that are gone through page by page. */
 export interface PagesParams extends CallOptions {
   /** 100 if omitted. */
@@ -60,10 +66,11 @@ export const UPDATE_TENANT: MembersOf<UpdateTenantParams> = { resourceName: true
 export const RESOURCE: MembersOf<ResourceParams> = { tenant: true, database: true, ...NAME };
 
 /** The query of a page. */
-export function pageQuery({ limit, offset }: PageParams): string {
+export function pageQuery({ limit, offset, after }: ListParams): string {
   const query = new URLSearchParams();
   if (limit !== undefined) query.set("limit", String(limit));
   if (offset !== undefined) query.set("offset", String(offset));
+  if (after !== undefined) query.set("after", after);
   return query.size === 0 ? "" : `?${query.toString()}`;
 }
 

@@ -1,7 +1,8 @@
 /**
  * Lists of the catalog in batches that are read within some milliseconds, whatever the entries hold. Every batch sees the
- * newest commits; what is there throughout is in exactly one of them.
+ * newest commits; what is there throughout is in exactly one of those that follow each other by `after`.
  */
+import { invalid } from "@sheaf/protocol";
 import type { ListBatch, ListPage } from "../engine.ts";
 import type { CatalogEntry, CatalogRange, CatalogView } from "../storage/catalog/catalog-store.ts";
 import { behind } from "./catalog-transaction.ts";
@@ -20,7 +21,7 @@ export interface ListedItem<T> {
 }
 
 /**
- * Entries before `offset` are counted and not read.
+ * Entries before `offset` are counted and not read. Throws `invalid_argument` for an `after` of another list.
  * @param read Gives one for each entry, `null` for what is gone meanwhile.
  */
 export async function readBatch<T>(
@@ -32,28 +33,37 @@ export async function readBatch<T>(
   const items: T[] = [];
   let bytes = 0;
   let last: Uint8Array | null = null;
-  let start = after === undefined ? range.start : behind(Buffer.from(after, "hex"));
-  let left = limit ?? Infinity;
+  let start = after === undefined ? range.start : startBehind(after, range);
   let wanted = FIRST_ENTRIES;
-  for (let skip = offset; left > 0; skip = 0) {
-    const most = Math.min(left, wanted);
+  const mostItems = limit ?? Infinity;
+  for (let skip = offset; items.length < mostItems; skip = 0) {
+    const most = Math.min(mostItems - items.length, wanted);
     const entries = await view.entries({ start, end: range.end, limit: most, offset: skip });
     const listed = await read(entries);
     for (const [i, { key }] of entries.entries()) {
-      if (last !== null && (bytes >= BATCH_BYTES || items.length === BATCH_ENTRIES)) {
-        return { items, next: Buffer.from(last).toString("hex") };
-      }
+      if (last !== null && (bytes >= BATCH_BYTES || items.length === BATCH_ENTRIES))
+        return { items, next: cursorAt(last) };
       last = key;
       const found = listed[i] ?? null;
       if (found === null) continue;
       items.push(found.item);
       bytes += found.bytes;
     }
-    if (last === null || entries.length < most) break;
+    if (last === null || entries.length < most) return { items, next: null };
     start = behind(last);
-    left -= entries.length;
     const fitting = Math.ceil(((BATCH_BYTES - bytes) * items.length) / Math.max(1, bytes));
     wanted = Math.max(1, Math.min(MOST_ENTRIES, fitting));
   }
-  return { items, next: null };
+  return { items, next: last === null ? null : cursorAt(last) };
+}
+
+function cursorAt(key: Uint8Array): string {
+  return Buffer.from(key).toString("hex");
+}
+
+function startBehind(cursor: string, range: CatalogRange): Uint8Array {
+  const key = Buffer.from(cursor, "hex");
+  const isIn = Buffer.compare(key, range.start) >= 0 && Buffer.compare(key, range.end) < 0;
+  if (!isIn) throw invalid("after", "is of another list");
+  return behind(key);
 }

@@ -11,6 +11,7 @@ describe("parsePage", () => {
       { limit: 0, offset: 7 },
     ],
     [{ limit: "4294967295" }, { limit: 4294967295, offset: 0 }],
+    [{ after: "0174" }, { limit: null, offset: 0, after: "0174" }],
   ])("reads %j", (query, page) => {
     expect(parsePage(query)).toEqual(page);
   });
@@ -20,6 +21,13 @@ describe("parsePage", () => {
     (value) => {
       expect(refusalOf(() => parsePage({ limit: value }))).toMatch(/^400 limit: /);
       expect(refusalOf(() => parsePage({ offset: value }))).toMatch(/^400 offset: /);
+    },
+  );
+
+  it.each(["", "0", "0G", "0A", "../..", "00".repeat(2_049), ["01", "02"], 5, null])(
+    "goes on after no %j",
+    (value) => {
+      expect(refusalOf(() => parsePage({ after: value }))).toMatch(/^400 after: must be /);
     },
   );
 });

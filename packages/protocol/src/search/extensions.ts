@@ -7,7 +7,7 @@ import { itemPath, memberPath } from "../json/json-shape.ts";
 import type { SearchRequest } from "./ast.ts";
 import { leafPaths } from "./leaf-paths.ts";
 
-/** Those with a slash in front are routes of a collection, `$` begins a leaf of a rank, the others are members of a body. */
+/** Those with a slash are routes of a collection, `$` begins a leaf of a rank, `?` a parameter of a query, the others are members of a body. */
 export const EXTENSIONS = [
   "order_by",
   "highlight",
@@ -20,6 +20,7 @@ export const EXTENSIONS = [
   "POST /count",
   "POST /facets",
   "POST /search/check",
+  "?after",
 ] as const;
 
 export type ExtensionName = (typeof EXTENSIONS)[number];

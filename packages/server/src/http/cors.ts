@@ -6,6 +6,7 @@ const EXPOSED_HEADERS = [
     "x-request-id",
     "chroma-trace-id",
     "x-truncated-inputs",
+    "x-sheaf-next",
     "deprecation",
     "www-authenticate",
     "retry-after",

@@ -23,6 +23,12 @@ export interface List<T> {
   readonly around?: readonly [string, string];
 }
 
+export interface ListReply {
+  readonly body: string | ReplyBody;
+  /** `after` of a list that goes on behind this one; `null`: there is no more. */
+  readonly next: string | null;
+}
+
 export class ListReplies {
   readonly #store: ReplyStore;
 
@@ -30,12 +36,12 @@ export class ListReplies {
     this.#store = store;
   }
 
-  body<T>(list: List<T>): Promise<string | ReplyBody> {
+  page<T>(list: List<T>): Promise<ListReply> {
     return this.#make(list, LIMITS.listBytes);
   }
 
   /** A JSON object whose members are all there: `write` gives those of an item. */
-  object<T>(
+  async object<T>(
     owner: { readonly tenant: string; readonly budget: RequestBudget },
     items: readonly T[],
     write: List<T>["write"],
@@ -44,11 +50,11 @@ export class ListReplies {
       ...{ ...owner, page: { limit: null, offset: 0 }, around: ["{", "}"], write },
       fetch: () => Promise.resolve({ items, next: null }),
     };
-    return this.#make(list, this.#store.replyBytes);
+    return (await this.#make(list, this.#store.replyBytes)).body;
   }
 
   /** Of one that is looked up, or was just made. */
-  collection(
+  async collection(
     { tenant, budget }: { readonly tenant: string; readonly budget: RequestBudget },
     find: () => Promise<Collection>,
   ): Promise<string | ReplyBody> {
@@ -56,29 +62,32 @@ export class ListReplies {
       ...{ tenant, budget, page: { limit: 1, offset: 0 }, around: ["", ""], write: writeCollection },
       fetch: async () => ({ items: [await find()], next: null }),
     };
-    return this.#make(list, this.#store.replyBytes);
+    return (await this.#make(list, this.#store.replyBytes)).body;
   }
 
-  async #make<T>(list: List<T>, mostBytes: number): Promise<string | ReplyBody> {
+  async #make<T>(list: List<T>, mostBytes: number): Promise<ListReply> {
     const { tenant, budget, around = ["[", "]"] } = list;
     const pieces = new ReplyPieces(this.#store, tenant, { columns: 1, mostBytes, advice: TOO_LONG });
     const owner = this.#store.newOwner(tenant);
     try {
       pieces.write(0, around[0]);
       let { page } = list;
+      let rest: string | null = null;
       for (let before = ""; ; before = ",") {
         const { items, next } = await this.#store.turns.run(owner, budget.signal, async () => {
           const batch = await list.fetch(page);
           await this.#write(list, batch.items, before, pieces);
           return batch;
         });
-        if (next === null) break;
-        page = { limit: page.limit === null ? null : page.limit - items.length, offset: 0, after: next };
+        rest = next;
+        const left = page.limit === null ? null : page.limit - items.length;
+        if (next === null || left === 0) break;
+        page = { limit: left, offset: 0, after: next };
       }
       throwIfAborted(budget.signal);
       const body = pieces.shortText(around[1]) ?? pieces.body(around[1]);
       if (typeof body !== "string") body.endWith(budget.signal);
-      return body;
+      return { body, next: rest };
     } catch (error) {
       await pieces.close();
       throw error;

@@ -71,6 +71,48 @@ describe("tenants", () => {
   });
 });
 
+describe("pages of a list", () => {
+  it("go on where the one before ended, whatever was removed or made meanwhile", async () => {
+    const tenant = `${TENANTS}/paged`;
+    await test.ask(`POST ${TENANTS}`, { json: { name: "paged" } });
+    const made = ["aaa", "bbb", "ccc", "ddd", "eee"];
+    for (const name of made) await test.ask(`POST ${tenant}/databases`, { json: { name } });
+    const seen: string[] = [];
+    for (let after = ""; ;) {
+      const { body, headers } = await test.ask(`GET ${tenant}/databases?limit=2${after}`);
+      for (const { name } of body as { name: string }[]) {
+        seen.push(name);
+        await test.ask(`DELETE ${tenant}/databases/${name}`);
+      }
+      await test.ask(`POST ${tenant}/databases`, { json: { name: `a-${seen.length}` } });
+      const next = headers["x-sheaf-next"];
+      if (next === undefined) break;
+      after = `&after=${next as string}`;
+    }
+    expect(seen).toEqual(made);
+    await test.ask(`DELETE ${tenant}`);
+  });
+
+  it.each([
+    ["a place in another list", "0000", "after: is of another list"],
+    ["no place", "x", "after: must be what the header x-sheaf-next of the page before says"],
+  ])("begin behind %s: 400", async (_what, after, message) => {
+    for (const list of [TENANTS, `${TENANTS}/default_tenant/databases`, COLLECTIONS, "/api/v2/keys"])
+      expect(await test.ask(`GET ${list}?after=${after}`)).toMatchObject({ status: 400, body: { message } });
+  });
+
+  it("are counted in strict mode, as Chroma does", async () => {
+    const headers = { "x-sheaf-strict": "1" };
+    const first = await test.ask(`GET ${TENANTS}?limit=1`, { headers });
+    expect(first.headers).not.toHaveProperty("x-sheaf-next");
+    const { headers: said } = await test.ask(`GET ${TENANTS}?limit=1`);
+    const next = await test.ask(`GET ${TENANTS}?after=${said["x-sheaf-next"] as string}`, { headers });
+    const message =
+      "after: ?after is an extension of Sheaf, which strict mode refuses (--strict, x-sheaf-strict)";
+    expect(next).toMatchObject({ status: 400, body: { message } });
+  });
+});
+
 describe("databases", () => {
   const databases = `${TENANTS}/default_tenant/databases`;
 

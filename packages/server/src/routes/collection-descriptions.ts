@@ -2,7 +2,7 @@
 import { Type } from "../openapi/json-schema.ts";
 import { type RouteDescription, answers } from "../http/route-description.ts";
 import { count, ref } from "../openapi/schema-parts.ts";
-import { PAGE } from "./tenant-descriptions.ts";
+import { PAGE, answersList } from "./tenant-descriptions.ts";
 
 const EMPTY = answers(ref("Empty"));
 const ANSWER = answers(ref("Collection"));
@@ -22,7 +22,7 @@ export const COLLECTIONS = {
     summary: "List collections",
     tag: "Collections",
     query: PAGE,
-    replies: answers(Type.Array(ref("Collection")), "In order of creation."),
+    replies: answersList(ref("Collection"), "In order of creation."),
     errors: ["too_large"],
   },
   count: { summary: "Count collections", tag: "Collections", replies: answers(count()) },

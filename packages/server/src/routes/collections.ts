@@ -3,12 +3,12 @@ import type { ListBatch, ListPage } from "@sheaf/engine";
 import {
   type Collection,
   type CollectionRef,
-  parsePage,
   parseUpdateCollection,
   throwIfAborted,
   writeCollection,
   writeFloat64,
 } from "@sheaf/protocol";
+import { listPage } from "../http/list-page.ts";
 import { collectionNameParams, collectionParams, databaseParams } from "../http/path-params.ts";
 import { DONE, type Reply, type Route, ok } from "../http/route.ts";
 import { explainMissingName } from "./explain-missing-name.ts";
@@ -45,11 +45,10 @@ function routesOfDatabase({ engine, lists }: Services): readonly Route[] {
       method: "GET",
       path: COLLECTIONS,
       description: described.list,
-      async handle({ params, query, budget }) {
-        const ref = databaseParams(params);
-        const page = parsePage(query);
-        const fetch = (of: ListPage): Promise<ListBatch<Collection>> => engine().listCollections(ref, of);
-        return ok(await lists.body({ tenant: ref.tenant, budget, page, fetch, write: writeCollection }));
+      async handle(call) {
+        const ref = databaseParams(call.params);
+        const fetch = (page: ListPage): Promise<ListBatch<Collection>> => engine().listCollections(ref, page);
+        return listPage(lists, call, { tenant: ref.tenant, fetch, write: writeCollection });
       },
     },
     {

@@ -1,13 +1,7 @@
 /** Databases of a tenant. */
 import type { ListBatch, ListPage } from "@sheaf/engine";
-import {
-  DEFAULT_DATABASE,
-  DEFAULT_TENANT,
-  type Database,
-  SheafError,
-  parsePage,
-  writeDatabase,
-} from "@sheaf/protocol";
+import { DEFAULT_DATABASE, DEFAULT_TENANT, type Database, SheafError, writeDatabase } from "@sheaf/protocol";
+import { listPage } from "../http/list-page.ts";
 import { databaseParams, tenantParam } from "../http/path-params.ts";
 import { DONE, type Route, ok } from "../http/route.ts";
 import type { Services } from "../services/services.ts";
@@ -37,15 +31,14 @@ export function databaseRoutes({ engine, lists }: Services, { allowReset }: Tena
       description: described.list,
       scope: "read",
       tenant: "path",
-      async handle({ params, query, principal, budget }) {
-        const tenant = tenantParam(params);
-        const page = parsePage(query);
-        const { database } = principal;
-        if (database !== null) {
-          return ok(`[${writeDatabase(await engine().getDatabase({ tenant, database }))}]`);
-        }
-        const fetch = (of: ListPage): Promise<ListBatch<Database>> => engine().listDatabases(tenant, of);
-        return ok(await lists.body({ tenant, budget, page, fetch, write: (item) => [writeDatabase(item)] }));
+      async handle(call) {
+        const tenant = tenantParam(call.params);
+        const { database } = call.principal;
+        const fetch = async (page: ListPage): Promise<ListBatch<Database>> =>
+          database === null
+            ? engine().listDatabases(tenant, page)
+            : { items: [await engine().getDatabase({ tenant, database })], next: null };
+        return listPage(lists, call, { tenant, fetch, write: (item) => [writeDatabase(item)] });
       },
     },
     {

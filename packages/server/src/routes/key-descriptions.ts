@@ -2,7 +2,7 @@
 import { Type } from "../openapi/json-schema.ts";
 import { type RouteDescription, answers } from "../http/route-description.ts";
 import { ref } from "../openapi/schema-parts.ts";
-import { PAGE } from "./tenant-descriptions.ts";
+import { PAGE, answersList } from "./tenant-descriptions.ts";
 
 const BY_ID = { key: Type.String({ description: "Id of the key." }) } as const;
 
@@ -18,7 +18,7 @@ export const KEYS = {
     summary: "List keys",
     tag: "Keys",
     query: PAGE,
-    replies: answers(Type.Array(ref("Key")), "The oldest first."),
+    replies: answersList(ref("Key"), "The oldest first."),
     errors: ["too_large"],
   },
   revoke: { summary: "Revoke a key", tag: "Keys", path: BY_ID, replies: answers(ref("Empty")) },

@@ -1,6 +1,7 @@
 /** API keys. Only a key that is bound to no tenant may make, see, change or remove keys. */
 import type { ListBatch, ListPage } from "@sheaf/engine";
-import { type ApiKey, parsePage, writeApiKey } from "@sheaf/protocol";
+import { type ApiKey, writeApiKey } from "@sheaf/protocol";
+import { listPage } from "../http/list-page.ts";
 import { DONE, type Reply, type Route, ok } from "../http/route.ts";
 import type { IssuedKey } from "../services/key-service.ts";
 import type { Services } from "../services/services.ts";
@@ -26,11 +27,10 @@ export function keyRoutes({ keys, lists }: Services): readonly Route[] {
       method: "GET",
       path: KEYS,
       description: described.list,
-      async handle({ query, budget }) {
-        const page = parsePage(query);
-        const fetch = (of: ListPage): Promise<ListBatch<ApiKey>> => keys.list(of);
-        const tenant = budget.owner;
-        return ok(await lists.body({ tenant, budget, page, fetch, write: (item) => [writeApiKey(item)] }));
+      handle(call) {
+        const fetch = (page: ListPage): Promise<ListBatch<ApiKey>> => keys.list(page);
+        const tenant = call.budget.owner;
+        return listPage(lists, call, { tenant, fetch, write: (item) => [writeApiKey(item)] });
       },
     },
     {

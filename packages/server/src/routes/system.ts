@@ -116,7 +116,7 @@ async function answerIdentity(
   if (tenant === null) return identity(id, "*", ["*"]);
   if (database !== null) return identity(id, tenant, [database]);
   const start = JSON.stringify({ user_id: id, tenant }).slice(0, -1);
-  const body = await services.lists.body({
+  const { body } = await services.lists.page({
     ...{ tenant, budget, page: { limit: null, offset: 0 }, around: [`${start},"databases":[`, "]}"] },
     fetch: (page) => services.engine().listDatabases(tenant, page),
     write: ({ name }) => [JSON.stringify(name)],

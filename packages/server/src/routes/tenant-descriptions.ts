@@ -1,5 +1,6 @@
 /** What the API description says of the tenant and database routes. */
-import { Type } from "../openapi/json-schema.ts";
+import { NEXT_HEADER } from "../http/list-page.ts";
+import { type JsonSchema, Type } from "../openapi/json-schema.ts";
 import { type RouteDescription, answers } from "../http/route-description.ts";
 import { count, ref } from "../openapi/schema-parts.ts";
 
@@ -10,7 +11,14 @@ const UINT32_MAX = 2 ** 32 - 1;
 export const PAGE = {
   limit: count("At most so many; all if it is left out.", UINT32_MAX),
   offset: count("Leave out the first so many.", UINT32_MAX),
+  after: Type.String({ description: `Begin behind the page that had this \`${NEXT_HEADER}\`.` }),
 } as const;
+
+/** A 200 with a list, or a page of one. */
+export function answersList(item: JsonSchema, description: string): RouteDescription["replies"] {
+  const next = "`after` of the next page. Left out where there is no more, and without `limit`.";
+  return { 200: { description, schema: Type.Array(item), headers: { [NEXT_HEADER]: next } } };
+}
 
 export const TENANTS = {
   create: {
@@ -24,7 +32,7 @@ export const TENANTS = {
     summary: "List tenants",
     tag: "Tenants",
     query: PAGE,
-    replies: answers(Type.Array(ref("Tenant")), "By name."),
+    replies: answersList(ref("Tenant"), "By name."),
     errors: ["too_large"],
   },
   get: { summary: "Get a tenant", tag: "Tenants", replies: answers(ref("Tenant")) },
@@ -56,7 +64,7 @@ export const DATABASES = {
     summary: "List databases",
     tag: "Databases",
     query: PAGE,
-    replies: answers(Type.Array(ref("Database")), "By name."),
+    replies: answersList(ref("Database"), "By name."),
     errors: ["too_large"],
   },
   get: { summary: "Get a database", tag: "Databases", replies: answers(ref("Database")) },

@@ -1,6 +1,7 @@
 /** Tenants: making, changing, listing and removing them takes a key that is bound to none. */
 import type { ListBatch, ListPage } from "@sheaf/engine";
-import { DEFAULT_TENANT, SheafError, type Tenant, parsePage, writeTenant } from "@sheaf/protocol";
+import { DEFAULT_TENANT, SheafError, type Tenant, writeTenant } from "@sheaf/protocol";
+import { listPage } from "../http/list-page.ts";
 import { tenantParam } from "../http/path-params.ts";
 import { DONE, type Route, ok } from "../http/route.ts";
 import type { Services } from "../services/services.ts";
@@ -34,11 +35,10 @@ export function tenantRoutes({ engine, lists }: Services, { allowReset }: Tenant
       description: described.list,
       scope: "admin",
       tenant: "unbound",
-      async handle({ query, budget }) {
-        const page = parsePage(query);
-        const fetch = (of: ListPage): Promise<ListBatch<Tenant>> => engine().listTenants(of);
-        const tenant = budget.owner;
-        return ok(await lists.body({ tenant, budget, page, fetch, write: (item) => [writeTenant(item)] }));
+      handle(call) {
+        const fetch = (page: ListPage): Promise<ListBatch<Tenant>> => engine().listTenants(page);
+        const tenant = call.budget.owner;
+        return listPage(lists, call, { tenant, fetch, write: (item) => [writeTenant(item)] });
       },
     },
     {
