@@ -270,7 +270,7 @@ export class CollectionOpener {
     const { catalog, folder, shareLimits, onLeft } = this.#options;
     return new StoreMover({
       ...{ id, store, folder, onLeft, limits: shareLimits ?? SHARE_LIMITS },
-      own: this.#ownEnvironment(id, tenant),
+      own: () => this.#ownEnvironment(id, tenant),
       leave: () => catalog.shares.leave(id),
     });
   }

@@ -32,7 +32,7 @@ export interface StoreMoverOptions {
   readonly limits: ShareLimits;
   readonly folder: DataFolder;
   /** The collection's environment of its own. */
-  readonly own: EntrySource;
+  readonly own: () => EntrySource;
   /** Has the catalog name it; `false`: the collection was dropped. */
   readonly leave: () => Promise<boolean>;
   /** The share is left behind. */
@@ -70,7 +70,7 @@ export class StoreMover {
     try {
       await store.copyTo(staged);
       placeStore(staged, folder.collection(id));
-      const isThere = await store.moveTo(own, leave);
+      const isThere = await store.moveTo(own(), leave);
       if (!isThere) this.#removeCopy();
     } catch (error) {
       this.#notBefore = performance.now() + RETRY_MS;
