@@ -14,19 +14,37 @@ export const LEAST_SECRET_CHARACTERS = 32;
 /** Raised where what is said over the connection changes so that the one before cannot follow. */
 const IDENTITY = "sheaf-cluster-1";
 const KEY_BYTES = 32;
+/** Tells two secrets apart, and says too little of one to search for it. */
+const MARK_BYTES = 2;
 
+interface SharedKey {
+  readonly psk: Buffer;
+  /** Of the secret, for everybody to see. */
+  readonly mark: string;
+}
+
+/** One secret, or two while a cluster goes over from one to the other. */
 export class ClusterSecret {
-  readonly #key: Buffer;
+  readonly #keys: readonly SharedKey[];
 
-  /** @param text At least `LEAST_SECRET_CHARACTERS`, chosen at random. */
-  constructor(text: string) {
-    if (text.length < LEAST_SECRET_CHARACTERS) throw new RangeError("the secret of the cluster is too short");
-    this.#key = Buffer.from(hkdfSync("sha256", text, "", IDENTITY, KEY_BYTES));
+  /** @param texts Each at least `LEAST_SECRET_CHARACTERS`, chosen at random. */
+  constructor(...texts: readonly string[]) {
+    if (texts.length === 0 || texts.some(({ length }) => length < LEAST_SECRET_CHARACTERS))
+      throw new RangeError("the secret of the cluster is too short");
+    this.#keys = texts.map(keyOf);
+    if (new Set(this.#keys.map(({ mark }) => mark)).size < texts.length)
+      throw new RangeError("the secrets of the cluster cannot be told apart");
   }
 
-  /** Of the side that listens. */
+  /** Of the side that listens, which takes each of its keys and says by their marks which these are. */
   get listening(): TlsOptions {
-    return { ...TLS, pskCallback: (_socket, identity) => (identity === IDENTITY ? this.#key : null) };
+    return {
+      ...TLS,
+      pskIdentityHint: `${IDENTITY}/${this.#keys.map(({ mark }) => mark).join()}`,
+      pskCallback: (_socket, identity) =>
+        this.#keys.find((key, i) => identity === nameOf(key) || (i === 0 && identity === IDENTITY))?.psk ??
+        null,
+    };
   }
 
   /** Of the side that connects. The other one has no certificate whose name could be checked: it has the key. */
@@ -34,9 +52,24 @@ export class ClusterSecret {
     return {
       ...TLS,
       checkServerIdentity: () => undefined,
-      pskCallback: () => ({ psk: this.#key, identity: IDENTITY }),
+      pskCallback: (hint: string | null) => {
+        const marks = hint?.split("/")[1]?.split(",");
+        const key = this.#keys.find(({ mark }) => marks?.includes(mark)) ?? this.#keys[0]!;
+        // A server of an earlier version says nothing, and knows no marks.
+        return { psk: key.psk, identity: marks === undefined ? IDENTITY : nameOf(key) };
+      },
     };
   }
+}
+
+function keyOf(text: string): SharedKey {
+  const derived = (info: string, bytes: number): Buffer =>
+    Buffer.from(hkdfSync("sha256", text, "", info, bytes));
+  return { psk: derived(IDENTITY, KEY_BYTES), mark: derived(`${IDENTITY}/mark`, MARK_BYTES).toString("hex") };
+}
+
+function nameOf({ mark }: SharedKey): string {
+  return `${IDENTITY}/${mark}`;
 }
 
 /** Only suites with a pre-shared key, so nobody is let in without it. */

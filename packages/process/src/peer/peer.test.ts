@@ -1,6 +1,7 @@
+import { hkdfSync } from "node:crypto";
 import { defaultMaxListeners, once } from "node:events";
-import { type Socket, connect } from "node:net";
-import { connect as connectTls } from "node:tls";
+import { type AddressInfo, type Socket, connect } from "node:net";
+import { connect as connectTls, createServer } from "node:tls";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { SheafError } from "@sheaf/protocol";
 import { CallBudget } from "./call-budget.ts";
@@ -15,6 +16,8 @@ import { type PeerSession, ServedPeers } from "./serve-peer.ts";
 const SECRET = new ClusterSecret("a-secret-of-32-characters-or-more");
 const OTHER = new ClusterSecret("another-secret-of-32-or-more-chars");
 const HOST = "127.0.0.1";
+const OLD_TEXT = "the-secret-that-all-servers-had-before";
+const NEW_TEXT = "the-secret-that-all-are-to-have-now";
 
 interface Peer {
   readonly address: { readonly host: string; readonly port: number };
@@ -28,7 +31,7 @@ interface Peer {
 async function peer(
   handle: PeerSession["handle"],
   limits: Partial<PeerLimits> = {},
-  port = 0,
+  { port = 0, secret = SECRET } = {},
 ): Promise<Peer> {
   const refused: string[] = [];
   const calls: string[] = [];
@@ -42,7 +45,7 @@ async function peer(
     expect.unreachable(),
   );
   const listener = await PeerListener.open({
-    ...{ host: HOST, port, secret: SECRET, limits },
+    ...{ host: HOST, port, secret, limits },
     onPeer: (channel) => served.serve(channel),
     onRefused: (reason) => refused.push(reason),
   });
@@ -106,6 +109,60 @@ describe("the port of a peer", () => {
     pool.update([{ host: HOST, port: impostor.port }]);
     await expect.poll(() => problems.length).toBeGreaterThan(0);
     expect(problems).not.toContain(null);
+  });
+
+  it("takes two secrets, so that one takes the place of the other server by server", async () => {
+    const secrets = {
+      old: new ClusterSecret(OLD_TEXT),
+      both: new ClusterSecret(OLD_TEXT, NEW_TEXT),
+      turned: new ClusterSecret(NEW_TEXT, OLD_TEXT),
+      new: new ClusterSecret(NEW_TEXT),
+    };
+    const reached = async (
+      listening: ClusterSecret,
+      connecting: ClusterSecret,
+    ): Promise<readonly string[]> => {
+      const there = await peer(echo, {}, { secret: listening });
+      const pool = poolOf([there], connecting);
+      await expect.poll(() => pool.open.length).toBe(1);
+      return there.refused;
+    };
+    // First servers of the old secret get both, then these get the new one alone.
+    for (const both of [secrets.both, secrets.turned])
+      for (const one of [secrets.old, both, secrets.new]) {
+        expect(await reached(both, one)).toEqual([]);
+        expect(await reached(one, both)).toEqual([]);
+      }
+    const strange = await peer(echo, {}, { secret: secrets.both });
+    const pool = poolOf([strange], OTHER);
+    await expect.poll(() => strange.refused.length).toBeGreaterThan(1);
+    expect(pool.open).toEqual([]);
+  });
+
+  it("goes on with servers of an earlier version, which know one secret and no marks", async () => {
+    const both = new ClusterSecret(OLD_TEXT, NEW_TEXT);
+    const psk = Buffer.from(hkdfSync("sha256", OLD_TEXT, "", "sheaf-cluster-1", 32));
+    const { connecting, listening } = both;
+    const there = await peer(echo, {}, { secret: both });
+    const earlier = connectTls({
+      ...{ ...connecting, ...there.address },
+      pskCallback: () => ({ psk, identity: "sheaf-cluster-1" }),
+    });
+    onTestFinished(() => void earlier.destroy());
+    await once(earlier, "secureConnect");
+    const server = createServer({
+      ...{ ...listening, pskIdentityHint: "" },
+      pskCallback: (_socket, identity) => (identity === "sheaf-cluster-1" ? psk : null),
+    });
+    onTestFinished(() => void server.close());
+    await once(server.listen({ host: HOST, port: 0 }), "listening");
+    const { port } = server.address() as AddressInfo;
+    const connected = once(server, "secureConnection");
+    const later = connectTls({ ...connecting, host: HOST, port });
+    onTestFinished(() => void later.destroy());
+    await once(later, "secureConnect");
+    await connected;
+    expect([earlier.encrypted, later.encrypted]).toEqual([true, true]);
   });
 
   const silent = async ({ address }: Peer, count: number): Promise<() => number> => {
@@ -211,7 +268,7 @@ describe("calls of peers", () => {
     await expect.poll(() => pool.open.length).toBe(1);
     await before.listener.close();
     await expect.poll(() => pool.open.length).toBe(0);
-    await peer(echo, {}, before.address.port);
+    await peer(echo, {}, { port: before.address.port });
     await expect.poll(() => pool.open.length).toBe(1);
     pool.update([]);
     expect(pool.open).toEqual([]);
@@ -228,7 +285,7 @@ describe("calls of peers", () => {
       await expect.poll(() => pool.open.length).toBe(1);
       await there.listener.close();
       await expect.poll(() => pool.open.length).toBe(0);
-      there = await peer(echo, {}, first.address.port);
+      there = await peer(echo, {}, { port: first.address.port });
     }
     expect(warnings).toEqual([]);
   });

@@ -63,4 +63,21 @@ describe("settings of a cluster", () => {
       expect(said).not.toContain(secret);
     }
   });
+
+  it("take two secrets while one takes the place of the other, and no more", () => {
+    const other = SECRET.replaceAll("0", "x");
+    const refusalOf = (...secrets: readonly string[]): string =>
+      refusal({ role: "gateway" }, { ...CLUSTER, SHEAF_CLUSTER_SECRET: secrets.join("\n") });
+    expect(refusalOf(SECRET, other)).toBe("it was not refused");
+    expect(refusalOf(SECRET, other, `${SECRET}-third`)).toContain(
+      "SHEAF_CLUSTER_SECRET: must be one secret, or two",
+    );
+    expect(refusalOf(SECRET, SECRET)).toContain("the same, or alike");
+    for (const secrets of [
+      [SECRET, "short"],
+      ["", SECRET],
+      [SECRET, ""],
+    ])
+      expect(refusalOf(...secrets)).toContain("must be 32 to 512");
+  });
 });

@@ -16,8 +16,9 @@ export interface ClusterSettings {
   readonly nodeListen: PeerAddress | null;
   /** How they reach it, where that is another address. */
   readonly nodeAdvertise: PeerAddress | null;
+  /** One, or two on a line each. */
   readonly clusterSecret: string | null;
-  /** The secret that the file holds. */
+  /** What the file holds. */
   readonly clusterSecretFile: string | null;
   readonly readReplicas: number;
   /** Whether a gateway runs the models that no embed node can. */
@@ -26,6 +27,8 @@ export interface ClusterSettings {
 
 const MOST_REPLICAS = 16;
 const MOST_SECRET_CHARACTERS = 512;
+/** The one that was, and the one that is to be. */
+const MOST_SECRETS = 2;
 
 export const CLUSTER_SETTINGS: {
   readonly [name in keyof ClusterSettings]: Setting<ClusterSettings[name]>;
@@ -48,15 +51,15 @@ export const CLUSTER_SETTINGS: {
     env: "SHEAF_CLUSTER_SECRET",
     flag: null,
     default: null,
-    doc: `Secret that all servers of a cluster know, ${LEAST_SECRET_CHARACTERS} to ${MOST_SECRET_CHARACTERS} printable characters, chosen at random (openssl rand -hex 32). Whoever has it can read and change everything.`,
-    parse: parseSecret,
+    doc: `Secret that all servers of a cluster know, ${LEAST_SECRET_CHARACTERS} to ${MOST_SECRET_CHARACTERS} printable characters, chosen at random (openssl rand -hex 32). Whoever has it can read and change everything. While it is changed, the two secrets stand on a line each.`,
+    parse: parseSecrets,
   },
   clusterSecretFile: {
     env: "SHEAF_CLUSTER_SECRET_FILE",
     flag: { name: "cluster-secret-file", operand: "file" },
     default: null,
-    doc: "File with the secret of the cluster, such as a secret that a container or systemd mounts. A line break at its end does not count.",
-    parse: (text) => parseSecret(readSecretFile(text)),
+    doc: "File with the secret of the cluster, such as a secret that a container or systemd mounts. A line break at its end does not count. While the secret is changed, it holds both, each on a line.",
+    parse: (text) => parseSecrets(readSecretFile(text)),
   },
   readReplicas: countSetting("read-replicas", {
     operand: "number",
@@ -82,7 +85,7 @@ export function parseRole(text: string): Role {
 
 /** `refuseConflicts` has seen that there is one. */
 export function clusterSecretOf({ clusterSecret, clusterSecretFile }: Settings): ClusterSecret {
-  return new ClusterSecret(clusterSecret ?? clusterSecretFile ?? "");
+  return new ClusterSecret(...linesOf(clusterSecret ?? clusterSecretFile ?? ""));
 }
 
 /** Where others reach a server that listens there. */
@@ -92,13 +95,30 @@ export function advertisedOf({ nodeAdvertise }: Settings, { host, port }: PeerAd
 }
 
 /** What it throws never has the text. */
-function parseSecret(text: string): string {
-  const isSecret = /^[\x21-\x7e]+$/u.test(text);
-  if (!isSecret || text.length < LEAST_SECRET_CHARACTERS || text.length > MOST_SECRET_CHARACTERS)
+function parseSecrets(text: string): string {
+  const secrets = linesOf(text);
+  if (secrets.length > MOST_SECRETS)
+    throw new SettingError(
+      "must be one secret, or two on a line each while one takes the place of the other",
+    );
+  const isSecret = (line: string): boolean =>
+    /^[\x21-\x7e]+$/u.test(line) && line.length <= MOST_SECRET_CHARACTERS;
+  if (secrets.some((line) => line.length < LEAST_SECRET_CHARACTERS || !isSecret(line)))
     throw new SettingError(
       `must be ${LEAST_SECRET_CHARACTERS} to ${MOST_SECRET_CHARACTERS} printable ASCII characters without spaces`,
     );
+  try {
+    void new ClusterSecret(...secrets);
+  } catch (error) {
+    throw new SettingError("has two secrets that are the same, or alike: choose another one", {
+      cause: error,
+    });
+  }
   return text;
+}
+
+function linesOf(text: string): readonly string[] {
+  return text.split(/\r?\n/u);
 }
 
 function parseAddress(text: string, { isPortEnough }: { readonly isPortEnough: boolean }): PeerAddress {
