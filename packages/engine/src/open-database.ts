@@ -7,11 +7,12 @@ import type { DatabaseMeasure } from "./collection/logged/database-measure.ts";
 import type { OthersCatalog } from "./collection/logged/shared-upkeep.ts";
 import { NO_QUOTAS } from "./collection/tenant-quotas.ts";
 import { DENSE_ROWS } from "./index/collection-index-options.ts";
-import type { EngineDatabase, OpenOptions } from "./local-engine-options.ts";
+import type { EngineDatabase, EngineObjects, OpenOptions } from "./local-engine-options.ts";
 import type { Kept } from "./open-engine-parts.ts";
 import { describeError } from "./engine-log.ts";
 import { CheckpointObjects } from "./publication/checkpoint-objects.ts";
 import { IndexNodes } from "./publication/index-nodes.ts";
+import { PrefixOwner } from "./publication/prefix-owner.ts";
 import type { PublishingLimits } from "./publication/publisher.ts";
 import { PUBLICATION_LIMITS, PUBLISHING_AT_ONCE, PublishedIndexes } from "./publication/published-indexes.ts";
 import { cacheIdentity } from "./storage/folder/cache-identity.ts";
@@ -32,6 +33,10 @@ type DatabaseOptions = Pick<OpenOptions, "quotas" | "archive" | "objects" | "ind
 
 /** One commits, another one reads. */
 const LEAST_FOR_CATALOG = 2;
+
+/** A start does not wait for a store that does not answer. */
+const ASKING = { attempts: 2, requestMs: 5_000 };
+const NOT_ASKED = "whose the objects are could not be found out yet; nothing is removed until it is";
 
 /** Throws `failed_precondition` for what does not work with a database, and for a folder that is more than a cache. */
 export async function openDatabase(
@@ -54,12 +59,14 @@ export async function openDatabase(
   const connect = (most: number): PostgresDatabase =>
     new PostgresDatabase({ ...settings, limits: { ...settings.limits, connections: Math.max(1, most) } });
   const databases = [connect(forCatalog), connect(connections - forCatalog)] as const;
+  const manifests = new PostgresManifests(databases[1]);
+  const owner = objects && ownerOf(objects, manifests);
+  await owner?.require().catch((error: unknown) => refuseStranger(error, databases, options.log));
   const store = new PostgresCatalogStore(databases[0]);
   const catalog = await openSharedCatalog(folder, store, { quotas });
   const { maxLogBytes, appendAttempts, checkpointAfterBytes, checkpointQuietMs } = settings;
   const log = new PostgresCommitLog(databases[1], maxLogBytes);
   const objectFiles = objectStore && new ObjectFiles(objectStore, null);
-  const manifests = new PostgresManifests(databases[1]);
   const files = objectFiles && new CheckpointObjects({ objects: objectFiles, manifests });
   const { claimMs } = { ...PUBLICATION_LIMITS, ...objects?.publication };
   const indexNodes =
@@ -87,10 +94,30 @@ export async function openDatabase(
     lookMs: settings.lookMs,
   };
   const publishing = role === "index" ? PUBLISHING_AT_ONCE : {};
-  const published = objectFiles
-    ? publishedIndexes({ objectFiles, manifests, indexNodes, options, publishing })
-    : null;
+  const published =
+    objectFiles && owner
+      ? publishedIndexes({ objectFiles, manifests, owner, indexNodes, options, publishing })
+      : null;
   return { archive: null, catalog, logs, others, published, jobs };
+}
+
+/** What is wrong with the objects. While their store is away nobody knows whose they are, and nothing is removed. */
+async function refuseStranger(
+  error: unknown,
+  databases: readonly PostgresDatabase[],
+  log: DatabaseOptions["log"],
+): Promise<void> {
+  if (error instanceof SheafError && error.code === "failed_precondition") {
+    await Promise.all(databases.map((database) => database.close()));
+    throw error;
+  }
+  log?.({ level: "warn", message: NOT_ASKED, error: describeError(error) });
+}
+
+function ownerOf(objects: EngineObjects, manifests: PostgresManifests): PrefixOwner {
+  const { bucket, prefix, limits } = objects;
+  const store = new ObjectStore({ ...objects, limits: { ...limits, ...ASKING } });
+  return new PrefixOwner({ store, manifests, place: `s3://${bucket}/${prefix}` });
 }
 
 function newJobs(
@@ -114,6 +141,7 @@ function newJobs(
 interface PublishingParts {
   readonly objectFiles: ObjectFiles;
   readonly manifests: PostgresManifests;
+  readonly owner: PrefixOwner;
   readonly indexNodes: IndexNodes | undefined;
   readonly options: DatabaseOptions;
   readonly publishing: Partial<PublishingLimits>;
@@ -122,6 +150,7 @@ interface PublishingParts {
 function publishedIndexes({
   objectFiles,
   manifests,
+  owner,
   indexNodes,
   publishing,
   options: { objects, log = () => {} },
@@ -129,7 +158,13 @@ function publishedIndexes({
   const message =
     "the index that servers share could not be had or published; this server goes on with its own";
   return new PublishedIndexes({
-    ...{ objects: objectFiles, manifests, indexNodes, limits: { ...objects?.publication, ...publishing } },
+    ...{
+      objects: objectFiles,
+      manifests,
+      owner,
+      indexNodes,
+      limits: { ...objects?.publication, ...publishing },
+    },
     onProblem: (error, collection) =>
       log({ level: "error", message, error: describeError(error), ...(collection && { collection }) }),
   });

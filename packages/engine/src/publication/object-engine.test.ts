@@ -1,4 +1,5 @@
 /** Engines on one database and one object store: what one has sealed, others need not make again. */
+import { randomUUID } from "node:crypto";
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -21,6 +22,7 @@ import {
   segmentsIn,
   settled,
 } from "./testing/object-cluster.ts";
+import { PrefixOwner } from "./prefix-owner.ts";
 import { StartedStores } from "./testing/started-stores.ts";
 
 const ALL = { ids: null, where: null };
@@ -272,5 +274,83 @@ describe("engines on one database and one object store", () => {
     const plain = { ...objects, endpoint: "http://objects.example.org" };
     const refused = createLocalEngine({ dataFolder, database: stores.database.settings(), objects: plain });
     await expect(refused).rejects.toMatchObject({ code: "invalid_argument" });
+  });
+});
+
+describe("a prefix of an object store", () => {
+  it("is of one database, and any other is refused by name and removes nothing", async () => {
+    const shared = cluster();
+    const one = await shared.open();
+    const ref = await shared.published(one);
+    const before = await shared.store.list("");
+    const [{ id: own } = {}] = await shared.rows("cluster");
+    expect(await shared.store.list("cluster/")).toEqual([`cluster/${String(own)}`]);
+    const other = new ObjectCluster(stores.database.settings(), shared.objects);
+    await expect(other.open()).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: expect.stringContaining(`(cluster ${String(own)})`) as string,
+    });
+    const [{ id: another } = {}] = await other.rows("cluster");
+    await expect(other.sweep({ listMs: 0 })).rejects.toMatchObject({ code: "failed_precondition" });
+    expect(await shared.store.list("")).toEqual(before);
+    expect(await shared.store.list("cluster/")).not.toContain(`cluster/${String(another)}`);
+    expect(await nearest(await shared.open(), ref, 17)).toEqual(await nearest(one, ref, 17));
+    await shared.sweep();
+  });
+
+  it("is given to neither of two databases that begin at the same moment", async () => {
+    const shared = cluster();
+    const other = new ObjectCluster(stores.database.settings(), shared.objects);
+    const raced = new PrefixOwner({
+      ...{ manifests: shared.manifests, place: "s3://bucket/prefix" },
+      store: {
+        list: (start) => shared.store.list(start),
+        remove: (name) => shared.store.remove(name),
+        put: async (...object) => {
+          await other.owner().require();
+          await shared.store.put(...object);
+        },
+      },
+    });
+    await expect(raced.require()).rejects.toMatchObject({ code: "failed_precondition" });
+    expect(await shared.store.list("cluster/")).toEqual([`cluster/${await other.manifests.cluster()}`]);
+  });
+
+  it("is served while the store cannot be asked whose it is, and nothing is removed from it then", async () => {
+    const shared = cluster();
+    stores.server.fault = () => "busy";
+    const engine = await shared.open();
+    const ref = await makeCollection(engine);
+    await write(engine, ref, "add", row(0));
+    expect(shared.log).toContainEqual(expect.objectContaining({ level: "warn" }));
+    await expect(shared.sweep()).rejects.toMatchObject({ code: "unavailable" });
+    stores.server.fault = () => null;
+    await shared.sweep();
+    expect(await shared.store.list("cluster/")).toHaveLength(1);
+  });
+
+  it("is rid of objects that no row knows, of records later than of indexes, and of nothing else", async () => {
+    const shared = cluster();
+    const engine = await shared.open();
+    const ref = await shared.published(engine);
+    await shared.close(engine);
+    await shared.sweep();
+    const kept = await shared.store.list("");
+    const lost = ["seg", "dead", "records"].map((kind) => `${randomUUID()}.${kind}`);
+    for (const name of [...lost, "notes.txt", "apart/a.seg"])
+      await shared.replaceObject(name, Buffer.from(name));
+    const later = { keepMs: 1e9 };
+    await shared.sweep(later);
+    expect(await shared.rows("segment", "bytes = 0")).toEqual([]);
+    // This one finds them, the next one takes what nothing has referred to since then.
+    await shared.sweep({ ...later, listMs: 0 });
+    expect(await shared.store.list("")).toEqual([...kept, ...lost, "notes.txt"].toSorted());
+    await shared.sweep(later);
+    expect(await shared.store.list("")).toEqual([...kept, lost[2]!, "notes.txt"].toSorted());
+    await shared.sweep();
+    expect(await shared.store.list("")).toEqual([...kept, "notes.txt"].toSorted());
+    expect(await shared.store.list("apart/")).toEqual(["apart/a.seg"]);
+    expect(await idsOf(await shared.open(), ref)).toHaveLength(ROWS);
+    expect(shared.errors()).toEqual([]);
   });
 });

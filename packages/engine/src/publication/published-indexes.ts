@@ -13,6 +13,7 @@ import { Slots } from "../storage/objects/slots.ts";
 import type { PostgresManifests, PublishedManifest } from "../storage/postgres/postgres-manifests.ts";
 import { UpkeepRounds } from "../upkeep-rounds.ts";
 import type { IndexNodes } from "./index-nodes.ts";
+import type { PrefixOwner } from "./prefix-owner.ts";
 import { PublishedFiles } from "./published-files.ts";
 import { Publisher, type PublishingLimits } from "./publisher.ts";
 
@@ -23,6 +24,8 @@ export interface PublicationLimits extends PublishingLimits {
   readonly keepMs: number;
   /** Between two sweeps of one server. */
   readonly sweepMs: number;
+  /** Between two looks of all servers for objects that no file knows. */
+  readonly listMs: number;
   /** How long an index node counts as alive, and keeps what it works at, without a sign of life. */
   readonly claimMs: number;
   /** How long a search node leaves a publication that is due to index nodes. */
@@ -32,6 +35,7 @@ export interface PublicationLimits extends PublishingLimits {
 export const PUBLICATION_LIMITS: PublicationLimits = {
   ...{ operations: 8_192, afterMs: 600_000, retryMs: 30_000 },
   ...{ graceMs: 3_600_000, keepMs: 7 * 24 * 3_600_000, sweepMs: 600_000 },
+  listMs: 24 * 3_600_000,
   ...{ claimMs: 20_000, leftMs: 600_000 },
 };
 /** An index node publishes what it has sealed: whether that is due was known before it began. */
@@ -39,6 +43,9 @@ export const PUBLISHING_AT_ONCE = { operations: 1, afterMs: 0 };
 
 /** Collections that publish at a time, and files that are fetched. */
 const PUBLISHING = 2;
+/** Whatever else is there is not removed. */
+const OBJECT_NAME = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.(?:seg|dead|records)$/;
+
 const FETCHING = 4;
 
 export interface PublishedIndexesOptions {
@@ -47,6 +54,7 @@ export interface PublishedIndexesOptions {
   readonly manifests: PostgresManifests;
   /** Whom publications and sweeps are left to, if anybody. Closed with this. */
   readonly indexNodes?: IndexNodes | undefined;
+  readonly owner: PrefixOwner;
   readonly limits?: Partial<PublicationLimits> | undefined;
   /** `collection` is left out where it is about none. */
   readonly onProblem: (error: unknown, collection?: string) => void;
@@ -124,7 +132,8 @@ export class PublishedIndexes {
 
   /** Removes what nothing refers to. Several servers may do it at once. */
   async sweep(): Promise<void> {
-    const { manifests, objects } = this.#options;
+    const { manifests, objects, owner } = this.#options;
+    await owner.require();
     await manifests.doom(this.#limits.graceMs, this.#limits.keepMs);
     for (let names = await manifests.doomed(); names.length > 0; names = await manifests.doomed())
       for (const name of names) {
@@ -132,6 +141,16 @@ export class PublishedIndexes {
         await objects.remove(name);
         await manifests.removed(name);
       }
+    if (await manifests.claimListing(this.#limits.listMs)) await this.#adoptUnknown();
+  }
+
+  /** A row of a file stands before its object is sent, so what has none was lost with the rows of a database that was set back. */
+  async #adoptUnknown(): Promise<void> {
+    const { manifests, objects } = this.#options;
+    for await (const names of objects.listed()) {
+      if (this.#sweeps.closing.aborted) return;
+      await manifests.adopt(names.filter((name) => OBJECT_NAME.test(name)));
+    }
   }
 
   /** After what is under way. The collections are closed. */

@@ -16,6 +16,7 @@ import { PostgresManifests } from "../../storage/postgres/postgres-manifests.ts"
 import { makeCollection, readAll, write } from "../../testing/engine-fixtures.ts";
 import { INDEX, ROWS, nearest, row } from "../../testing/indexed-folder.ts";
 import { temporaryFolder } from "../../testing/temporary-folder.ts";
+import { PrefixOwner } from "../prefix-owner.ts";
 import { PublishedIndexes } from "../published-indexes.ts";
 
 /** Whatever is new is published at once. */
@@ -102,15 +103,22 @@ export class ObjectCluster {
     await this.#sql.change(statement(this.database.schema), []);
   }
 
+  owner(manifests = this.manifests): PrefixOwner {
+    return new PrefixOwner({ store: this.store, manifests, place: `s3://bucket/${this.objects.prefix}` });
+  }
+
   /** Removes what nothing refers to at this moment; `keepMs`: but for records, in files that were once referred to. */
-  async sweep({ keepMs = 0 } = {}): Promise<void> {
+  async sweep({ keepMs = 0, listMs = 1e9 } = {}): Promise<void> {
     const indexes = new PublishedIndexes({
-      ...{ objects: new ObjectFiles(this.store, null), manifests: this.manifests },
-      limits: { graceMs: 0, keepMs, sweepMs: 1e9 },
+      ...{ objects: new ObjectFiles(this.store, null), manifests: this.manifests, owner: this.owner() },
+      limits: { graceMs: 0, keepMs, sweepMs: 1e9, listMs },
       onProblem: (error) => expect.fail(String(error)),
     });
-    await indexes.sweep();
-    await indexes.close();
+    try {
+      await indexes.sweep();
+    } finally {
+      await indexes.close();
+    }
   }
 
   /** Has the database say of a collection's log what it said when these rows were read. */

@@ -55,6 +55,11 @@ export class ObjectFiles implements SegmentFiles {
     return (await this.#store.list("")).filter(isFileName).toSorted();
   }
 
+  /** As `list`, some at a time and not in all. */
+  async *listed(): AsyncGenerator<readonly string[]> {
+    for await (const names of this.#store.listed("")) yield names.filter(isFileName);
+  }
+
   async remove(name: string): Promise<void> {
     if (!isFileName(name)) return;
     await this.#store.remove(name);

@@ -186,6 +186,11 @@ export class ObjectStore {
     return this.#list(start, { delimiter: "/" }, /<Key>([^<]*)<\/Key>/g);
   }
 
+  /** As `list`, some at a time. */
+  listed(start: string): AsyncGenerator<readonly string[]> {
+    return this.#pages(start, { delimiter: "/" }, /<Key>([^<]*)<\/Key>/g);
+  }
+
   /** All names that begin with `start`, ascending. */
   listAll(start: string): Promise<readonly string[]> {
     return this.#list(start, {}, /<Key>([^<]*)<\/Key>/g);
@@ -197,8 +202,17 @@ export class ObjectStore {
   }
 
   async #list(start: string, more: Readonly<Record<string, string>>, found: RegExp): Promise<string[]> {
-    const { prefix } = this.#settings;
     const names: string[] = [];
+    for await (const page of this.#pages(start, more, found)) names.push(...page);
+    return names;
+  }
+
+  async *#pages(
+    start: string,
+    more: Readonly<Record<string, string>>,
+    found: RegExp,
+  ): AsyncGenerator<readonly string[]> {
+    const { prefix } = this.#settings;
     for (let after = ""; ;) {
       const query = {
         ...{ "list-type": "2", prefix: `${prefix}${start}`, ...more },
@@ -207,14 +221,14 @@ export class ObjectStore {
       };
       const answer = await this.#send({ method: "GET", name: "", query });
       const text = this.#expectXml(answer, "ListBucketResult").body.toString();
-      for (const match of text.matchAll(found)) names.push(match[1]!.slice(prefix.length));
+      yield [...text.matchAll(found)].map((match) => match[1]!.slice(prefix.length));
       const last = [...text.matchAll(/<(?:Key|Prefix)>([^<]*)<\/(?:Key|Prefix)>/g)].map((match) => match[1]!);
       const next =
         last
           .filter((name) => name > after)
           .toSorted()
           .at(-1) ?? "";
-      if (next === "" || textOf(answer, "IsTruncated") !== "true") return names;
+      if (next === "" || textOf(answer, "IsTruncated") !== "true") return;
       // Behind all names of a folder.
       after = next.endsWith("/") ? `${next}~` : next;
     }

@@ -89,4 +89,12 @@ export const MIGRATIONS: readonly Migration[] = [
     oldest: 9,
     statements: () => [],
   },
+  {
+    // Programs that do not know whose objects are whose do not look. The id is PostgreSQL's to make, for programs that begin at once make one.
+    oldest: 9,
+    statements: (schema) => [
+      `create table ${schema}.cluster (id text primary key, listed timestamptz not null default now())`,
+      `insert into ${schema}.cluster (id) values (gen_random_uuid()::text)`,
+    ],
+  },
 ];

@@ -100,6 +100,22 @@ export class PostgresManifests {
     await this.#change(this.#sql.removed, [name]);
   }
 
+  /** Of this database and its copies, made with its tables. */
+  async cluster(): Promise<string> {
+    const [row] = await this.#database.read(this.#sql.cluster);
+    return String(row!["id"]);
+  }
+
+  /** Whether nobody has claimed for so long to look for objects that no file knows; then the caller has. */
+  async claimListing(afterMs: number): Promise<boolean> {
+    return (await this.#change(this.#sql.claimListing, [afterMs])).length > 0;
+  }
+
+  /** Objects of these names are there: those that no file knows are files that nothing refers to, from now on. */
+  async adopt(names: readonly string[]): Promise<void> {
+    await this.#change(this.#sql.adopt, [names]);
+  }
+
   get #sql(): PostgresDatabase["statements"]["manifests"] {
     return this.#database.statements.manifests;
   }

@@ -302,6 +302,14 @@ function objectsIn(schema: string) {
       returning s.id`,
     doomed: `select id from ${segment} where state = 'doomed' order by at limit 100`,
     removed: `update ${segment} set state = 'removed', at = now() where id = $1::text and state = 'doomed'`,
+    /** What the bucket has and no row knows, as if nothing had referred to it from now on. `staged` is looked at again before anybody refers to it. */
+    adopt: `insert into ${segment} (id, state, bytes)
+      select name, case when name like '%.records' then 'live' else 'staged' end, 0 from unnest($1::text[]) as name
+      on conflict do nothing`,
+    cluster: `select id from ${schema}.cluster`,
+    /** One server in so many milliseconds. */
+    claimListing: `update ${schema}.cluster set listed = now()
+      where listed <= now() - interval '1 millisecond' * $1::float8 returning id`,
     /** Until then a removal that comes late finds no object of the name. */
     forget: `delete from ${segment} where state = 'removed' and at < now() - interval '7 days'`,
   };
