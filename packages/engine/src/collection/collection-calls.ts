@@ -171,13 +171,19 @@ export class CollectionCalls {
       const ending = new Cancellation();
       closing.addEventListener("abort", () => ending.abort(closing.reason), { once: true });
       signal?.addEventListener("abort", () => ending.abort(signal.reason), { once: true });
+      const lease = this.open.lease(ref.tenant);
       const refresh = async (until: number): Promise<void> => collection.refresh(until);
       const release = (): void => {
         // What was asked of it may be under way.
         ending.abort(new SheafError("cancelled", "the read was closed"));
         hold.release();
+        lease.release();
       };
-      return collection.partition.begin(question, ending, { times, hold: { ...hold, refresh, release } });
+      const keep = (bytes: number): void => lease.grow(bytes);
+      return collection.partition.begin(question, ending, {
+        times,
+        hold: { ...hold, refresh, keep, release },
+      });
     });
   }
 

@@ -106,6 +106,11 @@ export class OpenReads {
     }
   }
 
+  /** Of the same bytes as the reads, for what one of a partition keeps meanwhile. */
+  lease(tenant: string): ByteLease {
+    return this.#budget.charge(tenant, 0);
+  }
+
   /** As `open`, of a read that keeps its partition open by itself. @param signal Of whoever is to hear of the cursor. */
   openPartition(
     { tenant, id }: CollectionRef,

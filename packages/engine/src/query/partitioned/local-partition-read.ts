@@ -1,43 +1,36 @@
 /** A read of a partition in this process: the stages of `search.ts` up to the ranking, on one snapshot. */
 import assert from "node:assert/strict";
 import {
-  Cancellation,
   LIMITS,
   type Metadata,
   type MetadataScalar,
   type MetadataValue,
   type OrderBy,
   type ResultRecord,
-  SheafError,
-  abortable,
 } from "@sheaf/protocol";
 import type { RowSet } from "../../index/row-set.ts";
-import type { ReadTicket } from "../../storage/version-history.ts";
-import { namedRecords } from "../explain/explain-search.ts";
 import { PageTraces, TraceBudget } from "../explain/traces.ts";
-import { type NamedRecord, countBefore, searchedRows } from "../explain/why-not.ts";
+import { countBefore, searchedRows } from "../explain/why-not.ts";
 import { DEFAULT_ROOM, talliedRows, withRoom } from "../facet/facets.ts";
 import type { TallyPart, ValueTally } from "../facet/value-tally.ts";
-import { candidatePositions, rowsOfCandidates } from "../filter/filter.ts";
+import { rowsOfCandidates } from "../filter/filter.ts";
 import { groupRecords } from "../group/group.ts";
 import { insertionOrder } from "../insertion-order.ts";
 import { sortedPage } from "../metadata-sort.ts";
 import type { Pace } from "../pace.ts";
-import type { QueryContext } from "../query-context.ts";
 import { rankRecords } from "../rank/rank.ts";
 import type { TermStatistics } from "../rank/sparse-knn.ts";
 import { RecordView, StaleSnapshot } from "../record-view.ts";
 import { ResultReader, listOf } from "../result-reader.ts";
 import type { Scored } from "../score-order.ts";
 import { findLeaves, prepareLeaves } from "../search.ts";
-import { type Selection, selectedAmong } from "../selection.ts";
+import { selectedAmong } from "../selection.ts";
 import { overtaken } from "../snapshot-read.ts";
-import type { PartitionHold } from "./local-partition.ts";
+import { KeptStates, type KeptStatesOptions, type PartitionState } from "./kept-states.ts";
 import type {
   LeafRows,
   ListSurvey,
   NamedRow,
-  PartitionQuestion,
   PartitionRead,
   PartitionSize,
   RankQuestion,
@@ -49,29 +42,9 @@ import type {
   Tallied,
 } from "./partition.ts";
 
-/** States that are kept until a read is told which one counts. Where others write more within a round trip, it begins again. */
-const MOST_STATES = 64;
-/** As long as a use waits for its collection. */
-const SETTLE_MS = 10_000;
 const ROWS_PER_BREATH = 1_024;
 
-interface State {
-  readonly sequence: number;
-  readonly view: RecordView;
-  /** By selection: what ids leave over; `null`: all. */
-  readonly candidates: readonly (Int32Array | null)[];
-  /** By list: the records that its search is to be explained for. */
-  readonly named: readonly (readonly NamedRecord[])[];
-}
-
-interface ReadOptions {
-  readonly context: QueryContext;
-  readonly pace: Pace;
-  readonly question: PartitionQuestion;
-  readonly selections: readonly Selection[];
-  /** Closed with the read. */
-  readonly ticket: ReadTicket;
-  readonly hold: PartitionHold;
+interface ReadOptions extends KeptStatesOptions {
   /** It stays at a state, or is closed. */
   readonly onSettled: () => void;
 }
@@ -87,71 +60,29 @@ interface OpenList {
 export class LocalPartitionRead implements PartitionRead {
   readonly #options: ReadOptions;
   readonly #budget = new TraceBudget();
-  #moving: State[] = [];
-  #onNoted = (): void => {};
-  #settled: State | null = null;
+  readonly #states: KeptStates;
+  #settled: PartitionState | null = null;
   /** By selection, those that were asked for. */
   readonly #selected = new Map<number, Promise<RowSet>>();
   readonly #lists = new Map<number, OpenList>();
 
   constructor(options: ReadOptions) {
     this.#options = options;
+    this.#states = new KeptStates(options);
   }
 
-  /** The index is at this state now. */
-  note(sequence: number): void {
-    const { context, question, selections, ticket } = this.#options;
-    const snapshot = context.index.snapshot();
-    const last = this.#moving.at(-1);
-    if (last?.view.snapshot === snapshot) this.#moving.push({ ...last, sequence });
-    else {
-      const view = new RecordView(snapshot, context.reader, ticket, context.documents);
-      // Places of ids are those of the newest snapshot, which this is now.
-      const candidates = selections.map((selection) => candidatePositions(context.index, selection, view));
-      const named = question.lists.map(
-        ({ search }) => (search && namedRecords(search, context.index, snapshot)) ?? [],
-      );
-      this.#moving.push({ sequence, view, candidates, named });
-    }
-    if (this.#moving.length > MOST_STATES) this.#moving.shift();
-    this.#onNoted();
+  /** The index is at this state now, which so many reads keep. */
+  note(sequence: number, sharing: number): void {
+    this.#states.note(sequence, sharing);
   }
 
   async settle(sequence: number): Promise<PartitionSize | null> {
-    // Another partition began later. What it has seen is in the log by now.
-    if (this.#newest < sequence) await this.#comeTo(sequence);
-    const state = this.#moving.find((each) => each.sequence === sequence);
-    if (state === undefined) return null;
+    const state = await this.#states.settle(sequence);
+    if (state === null) return null;
     this.#settled = state;
-    this.#moving = [];
     this.#options.onSettled();
     const { snapshot } = state.view;
     return { records: snapshot.size, rows: snapshot.bases.positions };
-  }
-
-  get #newest(): number {
-    return this.#moving.at(-1)!.sequence;
-  }
-
-  /** 503 where the index does not get there: it is broken, or that takes long. */
-  async #comeTo(sequence: number): Promise<void> {
-    const { hold, pace } = this.#options;
-    const refreshed = hold
-      .use(() => hold.refresh(sequence))
-      .then(() => {
-        if (this.#newest < sequence) throw isBehind();
-      });
-    const late = new Cancellation();
-    const timer = setTimeout(() => late.abort(isBehind()), SETTLE_MS).unref();
-    try {
-      await abortable(abortable(Promise.race([refreshed, this.#noted(sequence)]), late), pace.signal);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  async #noted(sequence: number): Promise<void> {
-    while (this.#newest < sequence) await new Promise<void>((resolve) => (this.#onNoted = resolve));
   }
 
   survey(list: number): Promise<ListSurvey> {
@@ -360,11 +291,6 @@ export class LocalPartitionRead implements PartitionRead {
       throw error instanceof StaleSnapshot ? overtaken(ticket.endedBy) : error;
     }
   }
-}
-
-function isBehind(): SheafError {
-  const words = "a partition of the collection is behind the others; try again";
-  return new SheafError("unavailable", words, { retryAfterSeconds: 1 });
 }
 
 async function talliedValues(tally: ValueTally, pace: Pace): Promise<Tallied> {

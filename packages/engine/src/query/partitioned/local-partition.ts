@@ -13,6 +13,8 @@ export interface PartitionHold {
   refresh(state: number): Promise<void>;
   /** Runs a part of the read, before whose end the index is not closed. */
   use<T>(work: () => Promise<T>): Promise<T>;
+  /** It keeps so many bytes more; negative: so many less. Throws 429 or 503 where its tenant, or all, keep too much. */
+  keep(bytes: number): void;
   /** The read is over. */
   release(): void;
 }
@@ -21,6 +23,7 @@ export interface PartitionHold {
 const UNHELD: PartitionHold = {
   refresh: () => new Promise(() => {}),
   use: (work) => work(),
+  keep: () => {},
   release: () => {},
 };
 
@@ -39,7 +42,7 @@ export class LocalPartition implements Partition {
   /** The index has come to this state of the collection, whether that has changed records of the partition or not. */
   passed(state: number): void {
     this.#state = state;
-    for (const read of this.#moving) read.note(state);
+    for (const read of this.#moving) read.note(state, this.#moving.size);
   }
 
   /** @param hold Released with the read, or where none begins. */
@@ -65,7 +68,7 @@ export class LocalPartition implements Partition {
       });
       read = begun;
       this.#moving.add(begun);
-      begun.note(this.#state);
+      begun.note(this.#state, this.#moving.size);
       return { state: this.#state, read: begun };
     } catch (error) {
       if (read === null) hold.release();

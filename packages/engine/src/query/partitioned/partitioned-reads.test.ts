@@ -7,6 +7,7 @@ import { PartitionedCollection } from "../testing/partitioned-collection.ts";
 import { recordsOf } from "../testing/records-of.ts";
 import { SEARCH, knn } from "../testing/searches.ts";
 import type { RecordContent } from "../testing/test-collection.ts";
+import type { PartitionHold } from "./local-partition.ts";
 import type { Partition, PartitionRead } from "./partition.ts";
 import {
   type PartitionedContext,
@@ -33,6 +34,13 @@ function filled(records: number, document = "first"): PartitionedCollection {
   const collection = new PartitionedCollection(PLAN, PARTITIONS);
   for (let i = 0; i < records; i++) collection.put(`r${i}`, contentOf(document, i));
   return collection;
+}
+
+function holdOf(parts: Partial<PartitionHold>): PartitionHold {
+  return {
+    ...{ refresh: () => new Promise<void>(() => {}), use: (work) => work() },
+    ...{ keep: () => {}, release: () => {}, ...parts },
+  };
 }
 
 function openReadsOf({ collections }: PartitionedCollection): number {
@@ -107,10 +115,46 @@ describe("a read of partitions", () => {
     expect(openReadsOf(collection)).toBe(0);
   });
 
+  it("has charged what it keeps until it is told at which state to stay, and gives it back then", async () => {
+    const collection = filled(30);
+    const [partition] = collection.partitions;
+    let kept = 0;
+    const hold = holdOf({ keep: (bytes) => void (kept += bytes) });
+    const ids = Array.from({ length: 30 }, (_, i) => `r${i}`);
+    const selections = [{ path: "", ids, where: null }];
+    const { state, read } = await partition!.begin({ selections, lists: [] }, undefined, { hold });
+    const first = kept;
+    expect(first).toBeGreaterThan(0);
+    for (let i = 0; i < 30; i++) collection.put(`r${i}`, contentOf("second", i));
+    // Those of this partition have changed its index, each time.
+    expect(kept).toBeGreaterThan(4 * first);
+    await read.settle(state);
+    expect(kept).toBe(first);
+    read.close();
+  });
+
+  it("is refused where its tenant keeps too much, and holds up no writer", async () => {
+    const collection = filled(30);
+    let left = 1;
+    const keep = (bytes: number): void => {
+      if (bytes > 0 && left-- === 0) throw new SheafError("rate_limited", "too much is kept");
+    };
+    const question = { selections: [], lists: [] };
+    const { state, read } = await collection.partitions[0]!.begin(question, undefined, {
+      hold: holdOf({ keep }),
+    });
+    for (let i = 0; i < 30; i++) collection.put(`r${i}`, contentOf("second", i));
+    await expect(read.settle(state)).rejects.toMatchObject({ code: "rate_limited" });
+    await expect(read.settle(collection.sequence + 1)).rejects.toMatchObject({ code: "rate_limited" });
+    read.close();
+    expect(await countOfPartitions(collection.context, { ids: null, where: null })).toBe(30);
+    expect(openReadsOf(collection)).toBe(0);
+  });
+
   it("ends where a partition does not come to the state of the others", async () => {
     const collection = filled(10);
     // As of an index that is broken: it has gone through what there is, and tells of no state.
-    const hold = { refresh: async () => {}, use: <T>(work: () => Promise<T>) => work(), release: () => {} };
+    const hold = holdOf({ refresh: async () => {} });
     const question = { selections: [], lists: [] };
     const { state, read } = await collection.partitions[0]!.begin(question, undefined, { hold });
     await expect(read.settle(state + 1)).rejects.toMatchObject({ code: "unavailable" });
