@@ -70,7 +70,8 @@ export class IndexedRecords {
     const context = (times: StageTimes): QueryContext => this.reads.contextOfPartition(times);
     this.partition = options.isPartition === true ? new LocalPartition(context, this.#readable) : null;
     const follow = (change: StoreChange): Promise<void> => this.#follow(change);
-    options.logged?.follow(followerOf(this.versions, follow));
+    const room = (): Promise<void> | undefined => this.room();
+    options.logged?.follow(followerOf(this.versions, follow, room));
   }
 
   /** Nothing may be written before it resolves. In slices. */

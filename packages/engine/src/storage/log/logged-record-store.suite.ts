@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+import { SheafError } from "@sheaf/protocol";
 import { createDiskSpace } from "../folder/disk-space.ts";
 import { LmdbRecordStore } from "../lmdb/lmdb-record-store.ts";
 import { ownEnvironment } from "../lmdb/own-environment.ts";
@@ -165,6 +166,29 @@ export function loggedStoreSuite({ name, openLog }: LoggedStoreSuite): void {
       await addOne(one, "b");
       await addOne(two, "own");
       expect(heard).toEqual(["before a: 0", "stored a: 1", "before b: 1", "stored b: 2"]);
+    });
+
+    it("wait for room before they store what another has written, and read it again where there was none", async () => {
+      const log = openLog();
+      const [one, two] = [await open(log), await open(log)];
+      const waiting: { readonly goOn: () => void; readonly refuse: (error: Error) => void }[] = [];
+      const room = (): Promise<void> => new Promise((goOn, refuse) => void waiting.push({ goOn, refuse }));
+      two.follow({ room, *before() {}, after: async () => {} });
+      await addOne(one, "a");
+      const refused = two.refresh().catch((error: unknown) => error);
+      await expect.poll(() => waiting.length).toBe(1);
+      expect(idsIn(two)).toEqual([]);
+      waiting.pop()!.refuse(new SheafError("unavailable", "there is no room"));
+      expect(await refused).toMatchObject({ code: "unavailable" });
+      await addOne(one, "b");
+      const refreshing = two.refresh();
+      for (const id of ["a", "b"]) {
+        await expect.poll(() => waiting.length).toBe(1);
+        expect(idsIn(two)).not.toContain(id);
+        waiting.pop()!.goOn();
+      }
+      await refreshing;
+      expect(idsIn(two)).toEqual(["a", "b"]);
     });
 
     it("read everything again where the disk is lost, and only the rest where it is not", async () => {

@@ -28,6 +28,7 @@ import { readCheckpoint } from "./checkpoint-log.ts";
 import { WarmingView } from "./cold/warming-view.ts";
 import type { HeadReader } from "./head-reader.ts";
 import type { LogCheckpoints } from "./log-checkpoints.ts";
+import type { LogFollower } from "./log-follower.ts";
 import { LogWriter } from "./log-writer.ts";
 import { usageOf } from "./usage-of.ts";
 import { type PlannedWrite, usageOfAll } from "./write-group.ts";
@@ -36,14 +37,6 @@ import { type PlannedWrite, usageOfAll } from "./write-group.ts";
 const GROUPED = 64;
 const GROUPED_BYTES = 8 * 1024 * 1024;
 const NO_STATE = new Uint8Array(0);
-
-/** Hears of the batches that others wrote, in their order, between those of this store. */
-export interface LogFollower {
-  /** Steps before it is stored, on what is there before it. */
-  before(view: StoreView, change: StoreChange): Generator<void, void>;
-  /** It is stored; `null`: it is not. */
-  after(change: StoreChange | null): Promise<void>;
-}
 
 /** A store on this machine that keeps beside its head which batch of the log that is of. */
 export interface LogView extends RecordStore {
@@ -303,6 +296,7 @@ export class LoggedRecordStore extends ForwardingStore {
   async #absorb(batch: LogBatch, from: number): Promise<Promise<void>[]> {
     const follower = this.#follower;
     const { id, partition } = this.#options;
+    await follower?.room?.();
     const change = await runInTurns(decodeBatch(batch, id, partition));
     if (follower === null) {
       const storing = this.#store(() => change, this.#after(batch), from);
