@@ -35,7 +35,7 @@ export class CheckpointObjects implements CheckpointFiles {
     const written = await this.open(name, { signal });
     await written.close();
     await this.#stage(name, written.size);
-    return { name, bytes: written.size };
+    return { name, bytes: written.size, records: written.records };
   }
 
   open(name: string, options?: ReadOptions): Promise<RecordFile> {

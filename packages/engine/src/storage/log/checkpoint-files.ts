@@ -7,6 +7,8 @@ import type { RecordFile } from "./record-file.ts";
 export interface WrittenFile {
   readonly name: string;
   readonly bytes: number;
+  /** So many are in it. */
+  readonly records: number;
 }
 
 export interface CheckpointFiles {

@@ -12,7 +12,7 @@ import { runInTurns } from "../steps.ts";
 import type { StoredRecord } from "../stored-record.ts";
 import { recordBytes } from "../values/record-bytes.ts";
 import { decodeBatch, encodeBatch } from "./batch-codec.ts";
-import { type CheckpointFiles, isRecordFile } from "./checkpoint-files.ts";
+import { type CheckpointFiles, type WrittenFile, isRecordFile } from "./checkpoint-files.ts";
 import {
   CHECKPOINT_EPOCH,
   MAX_LOG_BYTES,
@@ -66,6 +66,14 @@ export function isWorthTrimming(
   return bytes >= Math.max(leastBytes / 8, checkpointBytes / QUIET_SHARE);
 }
 
+/** What is to be written down. */
+export interface CheckpointOf {
+  readonly collection: string;
+  readonly state: LogHead;
+  /** So many the log has at that state, if that is known. */
+  readonly records?: number | undefined;
+}
+
 /** Where checkpoints are. */
 export interface CheckpointPlaces {
   readonly log: CommitLog;
@@ -75,31 +83,34 @@ export interface CheckpointPlaces {
 
 /**
  * Writes down the records of a store that nobody writes, and trims the log to its state. `moved`: another server was faster,
- * or the log is another one by now; nothing is left behind that a sweep does not find.
+ * or the log is another one by now; nothing is left behind that a sweep does not find. Throws where the store does not have as
+ * many records as the log: what only the log has would be lost.
  */
 export async function writeCheckpoint(
   { log, files }: CheckpointPlaces,
-  at: { readonly collection: string; readonly state: LogHead },
+  at: CheckpointOf,
   store: RecordStore,
   signal: CancelSignal,
 ): Promise<"done" | "moved"> {
   const known = await log.checkpoint(at.collection);
   if (known !== null && known.sequence >= at.state.sequence) return "moved";
   if (files === undefined) return writeAsLog(log, at, store, signal);
-  const { name, bytes } = await files.write(store, signal);
+  const { name, bytes, records } = await files.write(store, signal);
+  requireAll(at, records);
   return log.trim(at.collection, { ...at.state, place: name, bytes });
 }
 
 async function writeAsLog(
   log: CommitLog,
-  { collection, state }: { readonly collection: string; readonly state: LogHead },
+  { collection, state, ...expected }: CheckpointOf,
   store: RecordStore,
   signal: CancelSignal,
 ): Promise<"done" | "moved"> {
   const name = newCheckpointLog(collection);
   try {
     await log.create(name, { epoch: CHECKPOINT_EPOCH, state: NO_STATE });
-    const bytes = await appendAll(log, name, store, signal);
+    const { bytes, records } = await appendAll(log, name, store, signal);
+    requireAll(expected, records);
     const outcome = await log.trim(collection, { ...state, place: name, bytes });
     if (outcome === "moved") await log.drop(name);
     return outcome;
@@ -109,6 +120,15 @@ async function writeAsLog(
     if (found !== undefined && found?.place !== name) await log.drop(name).catch(() => undefined);
     throw error;
   }
+}
+
+function requireAll({ records: expected }: Pick<CheckpointOf, "records">, found: number): void {
+  if (expected === undefined || expected === found) return;
+  const words = `this server has ${found} records of the collection, and by its log there are ${expected}: the log is not trimmed`;
+  throw new SheafError(
+    "internal",
+    `${words}. Start this server with an empty data folder, which is read from the log again`,
+  );
 }
 
 /**
@@ -192,8 +212,8 @@ async function appendAll(
   name: string,
   store: RecordStore,
   signal: CancelSignal,
-): Promise<number> {
-  let bytes = 0;
+): Promise<Pick<WrittenFile, "bytes" | "records">> {
+  let [bytes, records] = [0, 0];
   let from = firstHead(CHECKPOINT_EPOCH);
   for (let offset: number | null = 0; offset !== null;) {
     throwIfAborted(signal);
@@ -209,9 +229,10 @@ async function appendAll(
     if (outcome !== "done" && (await log.find(name, id)) !== sequence)
       throw new Error(`a checkpoint cannot be written: ${outcome}`);
     bytes += bytesOf(batches);
+    records += change.puts.length;
     from = { epoch: CHECKPOINT_EPOCH, sequence, batch: id };
   }
-  return bytes;
+  return { bytes, records };
 }
 
 /** The records from an offset on, as many as a batch has; the last batch has the store's own head. */

@@ -40,6 +40,8 @@ export interface LogCheckpointsOptions {
   readonly onProblem: (error: unknown) => void;
 }
 
+/** A copy is of a state that was the newest a moment before. */
+const COUNTED_STATES = 256;
 const PAUSE_MS = 10_000;
 export const QUIET_MS = 150_000;
 
@@ -51,6 +53,8 @@ export class LogCheckpoints {
   #notBefore = 0;
   #dueSince: number | null = null;
   #quiet: NodeJS.Timeout | undefined;
+  /** By sequence number, how many records there were, of the newest states of which that is known. */
+  readonly #counts = new Map<number, number>();
 
   constructor(options: LogCheckpointsOptions) {
     this.#options = options;
@@ -63,6 +67,16 @@ export class LogCheckpoints {
   /** For how long one has been due, in milliseconds, as far as writes here have shown; 0: none is. */
   get dueMs(): number {
     return this.#dueSince === null ? 0 : performance.now() - this.#dueSince;
+  }
+
+  /** The log had so many records when it came to this sequence number. */
+  counted(sequence: number, records: number): void {
+    this.#counts.set(sequence, records);
+    if (this.#counts.size <= COUNTED_STATES) return;
+    for (const oldest of this.#counts.keys()) {
+      this.#counts.delete(oldest);
+      return;
+    }
   }
 
   /** Begins where it is due. */
@@ -132,7 +146,8 @@ export class LogCheckpoints {
       try {
         const { batch, head } = view;
         const state = { epoch, sequence: head.sequence, batch: batch ?? "" };
-        const outcome = await writeCheckpoint({ log, files }, { collection, state }, view, this.#closing);
+        const written = { collection, state, records: this.#counts.get(head.sequence) };
+        const outcome = await writeCheckpoint({ log, files }, written, view, this.#closing);
         this.#dueSince = null;
         if (outcome === "moved") this.#notBefore = performance.now() + pauseMs;
       } finally {

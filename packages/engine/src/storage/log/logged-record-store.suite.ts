@@ -247,6 +247,35 @@ export function loggedStoreSuite({ name, openLog }: LoggedStoreSuite): void {
       expect(idsIn(again)).toEqual(idsIn(other));
     });
 
+    it("do not trim the log to a checkpoint that lacks records", async () => {
+      const log = openLog();
+      const view = viewIn(newFolder());
+      const copy = async (): Promise<ViewCopy> => {
+        const to = newFolder();
+        await view.copyTo(to);
+        const copied = viewIn(to);
+        const lost = { id: "r3", offset: 3, sequence: 4 };
+        await copied.follow(({ head }) => ({ head, puts: [], removes: [lost] }), copied.batch!);
+        return { view: copied, remove: () => copied.close() };
+      };
+      const problems: unknown[] = [];
+      const common = { id: "c", epoch: "epoch", log };
+      const checkpoints = new LogCheckpoints({
+        ...{ ...common, copy, leastBytes: 1 },
+        onProblem: (error) => problems.push(error),
+      });
+      const quota = { owner: "tenant", most: UNBOUNDED };
+      const places = { ...common, heads: new HeadReader(log), view, checkpoints, quota };
+      const one = await LoggedRecordStore.open(places);
+      onTestFinished(() => one.close());
+      for (let i = 0; i < 20; i++) await addOne(one, `r${i}`);
+      await expect.poll(() => problems).not.toEqual([]);
+      expect(String(problems[0])).toMatch(/this server has \d+ records .* by its log there are \d+/u);
+      expect((await log.checkpoint("c"))?.sequence ?? 0).toBeLessThan(4);
+      const other = await open(log);
+      expect(idsIn(other)).toContain("r3");
+    });
+
     it("do not begin with half of a checkpoint", async () => {
       const log = openLog();
       const one = await openLogged(log, newFolder(), 1);

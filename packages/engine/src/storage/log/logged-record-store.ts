@@ -31,7 +31,7 @@ import type { LogCheckpoints } from "./log-checkpoints.ts";
 import type { LogFollower } from "./log-follower.ts";
 import { LogWriter } from "./log-writer.ts";
 import { usageOf } from "./usage-of.ts";
-import { type PlannedWrite, usageOfAll } from "./write-group.ts";
+import { type PlannedWrite, madeNotStored, usageOfAll } from "./write-group.ts";
 
 /** Batches and bytes of bodies that share a commit of the view, while it is opened. */
 const GROUPED = 64;
@@ -92,6 +92,8 @@ export class LoggedRecordStore extends ForwardingStore {
   #isVoid = false;
   #isBroken = false;
   #sizes: LogSizes = { bytes: 0, checkpointBytes: 0, usage: null };
+  /** Of the state that `#sizes` is of. */
+  #sizedAt = 0;
 
   private constructor(options: LoggedStoreOptions, warming: WarmingView | null) {
     const view = warming ?? options.view;
@@ -180,6 +182,8 @@ export class LoggedRecordStore extends ForwardingStore {
     // Dropped, or of a database that was set back to before its log was made: whoever opens it again finds out.
     if (head === null) throw this.#void();
     this.#sizes = head;
+    this.#sizedAt = head.sequence;
+    this.#tellCount();
     if (isSameHead(head, this.#position) && !this.#isVoid) return;
     const follow = (): Promise<void> =>
       this.#alone(async () => {
@@ -187,6 +191,7 @@ export class LoggedRecordStore extends ForwardingStore {
         const isThere =
           this.#position !== before && this.#position.sequence >= Math.min(head.sequence, until);
         if (!isThere) await this.#pull(undefined, until);
+        this.#tellCount();
       });
     await (this.warming === null ? follow() : this.warming.following(follow));
   }
@@ -229,6 +234,7 @@ export class LoggedRecordStore extends ForwardingStore {
       usage: usage && sumOf(usage, usageOfAll(planned)),
     };
     let { sequence: from } = this.#position;
+    if (this.#sizedAt === from) this.#sizedAt = planned.at(-1)!.batch.sequence;
     const storing = planned.map(({ change, batch }) => {
       const stored = this.#store(() => change, this.#after(batch), from);
       from = batch.sequence;
@@ -240,7 +246,15 @@ export class LoggedRecordStore extends ForwardingStore {
       if (outcome.status === "fulfilled") write.resolve(change);
       else write.reject(madeNotStored(outcome.reason));
     }
+    this.#tellCount();
     this.#options.checkpoints?.consider(this.#sizes);
+  }
+
+  /** Where what the log keeps is known of the state that the view has come to. */
+  #tellCount(): void {
+    const { sequence } = this.#position;
+    if (this.#sizedAt === sequence && this.#sizes.usage !== null)
+      this.#options.checkpoints?.counted(sequence, this.#sizes.usage.records);
   }
 
   #full(): SheafError {
@@ -376,12 +390,6 @@ export class LoggedRecordStore extends ForwardingStore {
       leave();
     }
   }
-}
-
-/** Its batch is in the log, and every other server has it. */
-function madeNotStored(cause: unknown): SheafError {
-  const words = "the change was made, and could not be stored on this server";
-  return new SheafError("unavailable", words, { cause, retryAfterSeconds: 1 });
 }
 
 /** A view with records that is of no log is of no state of one. */

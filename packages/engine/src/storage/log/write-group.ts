@@ -3,6 +3,7 @@
  * a write that fails there, or has nothing to do, is settled with those before it.
  */
 import assert from "node:assert";
+import { SheafError } from "@sheaf/protocol";
 import type { StoreChange, StoreView } from "../record-store.ts";
 import { type Steps, isInSteps, runInTurns } from "../steps.ts";
 import { type Usage, NO_USAGE, addedRecords, fits, sumOf } from "../usage.ts";
@@ -124,4 +125,10 @@ export function countFitting(
 ): number {
   const over = planned.findIndex((_, i) => !fits(usageOfAll(planned.slice(0, i + 1)), kept, most));
   return over < 0 ? planned.length : over;
+}
+
+/** Its batch is in the log, and every other server has it. */
+export function madeNotStored(cause: unknown): SheafError {
+  const words = "the change was made, and could not be stored on this server";
+  return new SheafError("unavailable", words, { cause, retryAfterSeconds: 1 });
 }

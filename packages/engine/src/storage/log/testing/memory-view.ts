@@ -26,7 +26,7 @@ export function recordFilesIn(files: MemoryFiles): CheckpointFiles {
     write: async (store, signal) => {
       const name = recordFileName(randomUUID());
       await writeRecordFile(files, name, store, signal);
-      return { name, bytes: 1 };
+      return { name, bytes: 1, records: [...store.scan(0)].length };
     },
     open: (name, options) => RecordFile.open(files, name, options),
   };
