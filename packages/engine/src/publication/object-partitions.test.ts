@@ -1,4 +1,5 @@
 /** Published indexes of collections in partitions: each partition has its own. */
+import type { CollectionRef } from "@sheaf/protocol";
 import { expect, it } from "vitest";
 import { partitionName } from "../storage/folder/partition-name.ts";
 import { dividing } from "../testing/dividing.ts";
@@ -20,20 +21,29 @@ const stores = new StartedStores();
 
 it("an index node publishes each partition, and a server that has nothing takes it from there", async () => {
   const shared = new ObjectCluster(stores.database.settings(), stores.server.settings(), {
-    ...{ publication: { claimMs: 800, leftMs: 3_600_000 }, checkpointAfterBytes: 20_000 },
+    // The log of all rows needs one, and is not so large that a search node would write it.
+    ...{ publication: { claimMs: 800, leftMs: 3_600_000 }, checkpointAfterBytes: 36_000 },
   });
   const index = await shared.open(temporaryFolder(), "index");
   const search = await shared.open(temporaryFolder(), "search");
   await expect.poll(async () => (await search.statistics()).databaseLeftToIndexNodes).toBe(1);
   const ref = await makeCollection(dividing(search, PARTITIONS), "divided");
   await write(search, ref, "add", ...Array.from({ length: PARTITIONS * ROWS }, (_, i) => row(i)));
+  const whole = await makeCollection(search, "whole");
+  await write(search, whole, "add", ...Array.from({ length: PARTITIONS * ROWS }, (_, i) => row(i)));
   const partitions = Array.from({ length: PARTITIONS }, (_, n) => ({ ...ref, id: partitionName(ref.id, n) }));
   for (const partition of partitions)
     await expect.poll(() => shared.covers(partition)).toBeGreaterThan(PARTITIONS * (ROWS - 64));
   expect(await shared.segments(ref)).toEqual([]);
-  await expect
-    .poll(async () => (await shared.rows("log_head", `collection = '${ref.id}'`))[0]!["checkpoint"])
-    .toMatch(/\.records$/u);
+  const checkpointOf = async ({ id }: CollectionRef): Promise<string> =>
+    String((await shared.rows("log_head", `collection = '${id}'`))[0]!["checkpoint"]);
+  for (const each of [ref, whole]) await expect.poll(() => checkpointOf(each)).toMatch(/\.records$/u);
+  // It is read back once it is there. Partitions have read the log as far, and do not read it.
+  const readsOf = async (each: CollectionRef): Promise<number> => {
+    const name = await checkpointOf(each);
+    return stores.server.calls.filter((call) => call.startsWith("GET") && call.includes(name)).length;
+  };
+  expect(await readsOf(ref)).toBe(await readsOf(whole));
   await shared.close(index);
   const folder = temporaryFolder();
   const other = await shared.open(folder, "search");
@@ -44,7 +54,7 @@ it("an index node publishes each partition, and a server that has nothing takes 
     expect(segmentsIn(indexOf(folder, partition))).toEqual(expect.arrayContaining([...published]));
   }
   expect(shared.errors()).toEqual([]);
-  await search.deleteCollection({ ...AT, name: "divided" });
+  for (const name of ["divided", "whole"]) await search.deleteCollection({ ...AT, name });
   await shared.close(other);
   await shared.close(search);
   await shared.sweep();

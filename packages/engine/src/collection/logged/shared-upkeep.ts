@@ -11,6 +11,7 @@ import { collectionOf, partitionName } from "../../storage/folder/partition-name
 import { UpkeepRounds } from "../../upkeep-rounds.ts";
 import { type DiscardingParts, discardCollections } from "../removal/discard-collections.ts";
 import type { CollectionPool } from "../collection-pool.ts";
+import type { OpenCollection } from "../open-collection.ts";
 import type { CollectionLogs } from "./collection-logs.ts";
 import type { DatabaseMeasure } from "./database-measure.ts";
 
@@ -79,30 +80,39 @@ async function shareCollection(
   { collection: id, isQuiet }: IndexJob,
   signal: CancelSignal,
 ): Promise<void> {
-  const partitions = await shareOne(pool, id, isQuiet, signal);
-  if (partitions === 1) return;
-  for (let n = 0; n < partitions; n++) await shareOne(pool, partitionName(id, n), isQuiet, signal);
+  const sharing = { pool, isQuiet, signal };
+  await shareOne(id, sharing, async ({ schema }) => {
+    const partitions = partitionsOf(schema);
+    if (partitions === 1) return;
+    // Before the checkpoint, which is of the state that the whole was opened at: what has read the log up to there never reads it.
+    for (let n = 0; n < partitions; n++) await shareOne(partitionName(id, n), sharing);
+  });
 }
 
-/** How many partitions it has. */
+interface Sharing {
+  readonly pool: CollectionPool;
+  readonly isQuiet: boolean;
+  readonly signal: CancelSignal;
+}
+
+/** `before` has no say in whether the log is trimmed. */
 async function shareOne(
-  pool: CollectionPool,
   name: string,
-  isQuiet: boolean,
-  signal: CancelSignal,
-): Promise<number> {
+  { pool, isQuiet, signal }: Sharing,
+  before: (collection: OpenCollection) => Promise<void> = async () => {},
+): Promise<void> {
   try {
     // However long it takes.
     await pool.open(name);
-    return await pool.use(name, signal, async (collection, dropped) => {
+    await pool.use(name, signal, async (collection, dropped) => {
+      const [earlier] = await Promise.allSettled([before(collection)]);
       // Both have ended before it may be closed.
       const outcomes = await Promise.allSettled([
         collection.logged?.checkpoint(isQuiet),
         collection.keeper?.share(dropped),
       ]);
-      const failed = outcomes.find((outcome) => outcome.status === "rejected");
+      const failed = [earlier, ...outcomes].find((outcome) => outcome.status === "rejected");
       if (failed !== undefined) throw failed.reason;
-      return partitionsOf(collection.schema);
     });
   } finally {
     await pool.whileClosed(name, async () => {});
