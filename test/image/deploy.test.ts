@@ -90,10 +90,19 @@ describe("the manifest of a cluster", () => {
     expect({ status, passed: passed.toSorted((a, b) => a.localeCompare(b)) }).toEqual({
       status: 0,
       passed: [
-        ...["configmap", "configmap", "deployment", "deployment", "networkpolicy"],
-        ...["poddisruptionbudget", "poddisruptionbudget", "service", "service", "statefulset", "statefulset"],
+        ...["configmap", "configmap", "deployment", "networkpolicy"],
+        ...["poddisruptionbudget", "poddisruptionbudget", "service", "service"],
+        ...["statefulset", "statefulset", "statefulset"],
       ],
     });
+  });
+
+  it("has a volume on embed nodes where the image looks for downloaded models, as the compose file has", () => {
+    const text = (path: string): string => readFileSync(join(DEPLOY, path), "utf8");
+    const place = /HF_HOME=(\S+)/u.exec(text("docker/Dockerfile"))?.[1] ?? "nowhere";
+    expect(text("docker/Dockerfile")).toContain(`--chown=65532:65532 /data ${place}\n`);
+    expect(text("compose/compose.cluster.yaml")).toContain(`- models-1:${place}\n`);
+    expect(text("kubernetes/cluster.yaml")).toContain(`{ name: models, mountPath: ${place} }`);
   });
 });
 

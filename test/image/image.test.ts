@@ -86,6 +86,7 @@ describe("the image", () => {
       "tmp",
       "var/archive/sheaf",
       "var/backups/sheaf",
+      "var/cache/sheaf",
       "var/lib/sheaf",
       "var/tmp",
       "var/lock",
