@@ -241,7 +241,30 @@ describe("the tree", () => {
     );
     expect(dead).toEqual([]);
   });
+
+  it("has only links to headings that exist", () => {
+    const pages = tracked.filter((path) => path.endsWith(".md"));
+    const dead = pages.flatMap((path) =>
+      [...text(path).matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)#([^)\s]+)\)/gu)]
+        .map(([, target = "", anchor = ""]) => ({
+          page: target === "" ? path : join(dirname(path), target),
+          anchor,
+        }))
+        .filter(({ page, anchor }) => page.endsWith(".md") && !anchorsOf(page).has(anchor))
+        .map(({ page, anchor }) => `${path} -> ${page}#${anchor}`),
+    );
+    expect(dead).toEqual([]);
+  });
 });
+
+/** As GitHub makes them of headings, save that no page here has a heading twice. */
+function anchorsOf(page: string): ReadonlySet<string> {
+  const headings = text(page).matchAll(/^#{1,6} (.+)$/gmu);
+  const words = [...headings].map(([, heading = ""]) =>
+    heading.toLowerCase().replaceAll(/[^\p{L}\p{N} _-]/gu, ""),
+  );
+  return new Set(words.map((each) => each.replaceAll(" ", "-")));
+}
 
 function longFunctions(path: string): string[] {
   const file = ts.createSourceFile(path, text(path), ts.ScriptTarget.Latest, true);
