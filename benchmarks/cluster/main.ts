@@ -8,6 +8,7 @@
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { parseCreateCollection } from "@sheaf/protocol";
 import { createLocalEngine } from "../../packages/engine/src/create-local-engine.ts";
 import type { Engine } from "../../packages/engine/src/engine.ts";
@@ -37,11 +38,12 @@ const NOTHING = {
 type Records = Parameters<Engine["write"]>[1]["records"];
 type Work = () => Promise<unknown>;
 
+// Refuses options that it does not know.
+const { cold } = parseArgs({ options: { cold: { type: "string" } } }).values;
 const folder = await mkdtemp(join(process.env["SHEAF_BENCH_FOLDER"] ?? ".", "bench-cluster-"));
-const cold = process.argv.indexOf("--cold");
-if (cold > 0) {
+if (cold !== undefined) {
   try {
-    await measureColdServer(folder, Number(process.argv[cold + 1]));
+    await measureColdServer(folder, Number(cold));
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

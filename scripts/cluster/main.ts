@@ -45,6 +45,7 @@ async function main(): Promise<number> {
     await Promise.all(gateways.map((gateway) => untilItFindsNodes(gateway)));
     console.log(description(servers, key));
     await ended;
+    console.log("Stopping…");
     return 0;
   } catch (error) {
     console.error(`cluster: ${error instanceof Error ? error.message : String(error)}`);
@@ -54,6 +55,7 @@ async function main(): Promise<number> {
     for (const some of [servers.splice(NODES.length), servers])
       await Promise.all(some.map((server) => server.stop()));
     await Promise.all([objects?.close(), database?.close()]);
+    console.log("All of it is stopped, and the data is removed.");
   }
 }
 
@@ -90,7 +92,7 @@ function description(servers: readonly RunningServer[], key: string): string {
   const made = `-H 'content-type: application/json' -d '{"name": "notes", "get_or_create": true}'`;
   return [
     ...gateways.map(({ url }) => `A gateway: ${url}  (its console: ${url}/console/)`),
-    ...NODES.map(({ SHEAF_ROLE: role }, i) => `A node (${role}): ${servers[i]!.url}/metrics`),
+    ...NODES.map(({ SHEAF_ROLE: role }, i) => `A node (${role}): ${servers[i]!.url}/metrics  (with the key)`),
     `The key:   ${key}`,
     "What one gateway makes, the other has:",
     `  ${curl} ${made} ${first}${COLLECTIONS}`,
