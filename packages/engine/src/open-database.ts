@@ -57,7 +57,10 @@ export async function openDatabase(
   // Commits of the catalog wait for those of other servers, which must not hold up writes of records.
   const forCatalog = Math.max(LEAST_FOR_CATALOG, Math.floor(connections / 4));
   const connect = (most: number): PostgresDatabase =>
-    new PostgresDatabase({ ...settings, limits: { ...settings.limits, connections: Math.max(1, most) } });
+    new PostgresDatabase(
+      { ...settings, limits: { ...settings.limits, connections: Math.max(1, most) } },
+      options.log,
+    );
   const databases = [connect(forCatalog), connect(connections - forCatalog)] as const;
   const manifests = new PostgresManifests(databases[1]);
   const owner = objects && ownerOf(objects, manifests);

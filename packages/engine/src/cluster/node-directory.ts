@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto";
 import { type CatalogReport, watchCatalog } from "../catalog/catalog-watch.ts";
 import { type EngineLog, describeError } from "../engine-log.ts";
 import type { EngineDatabase } from "../local-engine-options.ts";
+import { problemAtStart } from "../storage/postgres/connection-problems.ts";
 import type { PostgresDatabase } from "../storage/postgres/postgres-database.ts";
 import type { KnownNode, PostgresNodeTable } from "../storage/postgres/postgres-node-table.ts";
 import type { UpkeepRounds } from "../upkeep-rounds.ts";
@@ -39,13 +40,13 @@ export class NodeDirectory {
       import("../storage/postgres/postgres-database.ts"),
       import("../storage/postgres/postgres-node-table.ts"),
     ]);
-    const opened = new PostgresDatabase({ ...database, limits: { ...database.limits, ...LIMITS } });
+    const opened = new PostgresDatabase({ ...database, limits: { ...database.limits, ...LIMITS } }, log);
     return new NodeDirectory(opened, new PostgresNodeTable(opened), log);
   }
 
   /** Makes this server known from now on. Rejects where the database cannot be reached at first. */
   async register(node: KnownNode): Promise<void> {
-    await this.#table.register(this.#id, node);
+    await first(this.#table.register(this.#id, node));
     this.#isRegistered = true;
     this.#every(REGISTER_MS, async () => {
       if (this.#isRegistered) await this.#table.register(this.#id, node);
@@ -55,7 +56,7 @@ export class NodeDirectory {
   /** Gives the nodes now and after each look. Rejects where the database cannot be reached at first; later what was known counts. */
   async watch(onNodes: (nodes: readonly KnownNode[]) => void): Promise<void> {
     const look = async (): Promise<void> => onNodes(await this.#table.seen());
-    await look();
+    await first(look());
     this.#every(LOOK_MS, look);
   }
 
@@ -106,5 +107,14 @@ export class NodeDirectory {
     this.#isFailing = true;
     const message = "the table of nodes cannot be reached; those that are known stay in use";
     this.#log({ level: "warn", message, error: describeError(error) });
+  }
+}
+
+/** Says why the database cannot be had. */
+async function first(work: Promise<void>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    throw problemAtStart(error);
   }
 }

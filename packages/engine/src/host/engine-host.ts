@@ -9,6 +9,7 @@ import { type EngineLogEntry, describeError } from "../engine-log.ts";
 import { LocalEngine } from "../local-engine.ts";
 import { DataFolder } from "../storage/folder/data-folder.ts";
 import type { ResultBatch } from "../engine.ts";
+import { problemAtStart } from "../storage/postgres/connection-problems.ts";
 import { CallerErrors } from "./caller-errors.ts";
 import { registerHost } from "./data-lock.ts";
 import { objectsOfHost } from "./host-arguments.ts";
@@ -64,9 +65,11 @@ try {
   opened = await LocalEngine.open({ ...engineOptions, lockFd: INHERITED_LOCK_FD, ...told });
   server.emit("ready", null);
 } catch (error) {
-  const message = error instanceof SheafError ? error.message : "the engine could not start";
-  server.emit("failed", message);
-  log({ level: "error", message, error: describeError(error) });
+  const problem = problemAtStart(error);
+  const known =
+    problem instanceof SheafError ? problem : new SheafError("internal", "the engine could not start");
+  server.emit("failed", known.toMessage());
+  log({ level: "error", message: known.message, error: describeError(problem) });
   setTimeout(() => process.exit(1), FAREWELL_MS);
 }
 

@@ -4,7 +4,7 @@
  */
 import { availableParallelism } from "node:os";
 import { type CallOptions, type ChildDeath, ChildSupervisor, siblingModule } from "@sheaf/process";
-import { type CollectionRef, type SearchRequest, SheafError } from "@sheaf/protocol";
+import { type CollectionRef, type ErrorMessage, type SearchRequest, SheafError } from "@sheaf/protocol";
 import type { CatalogReport } from "../catalog/catalog-watch.ts";
 import type { EngineLog, EngineLogEntry } from "../engine-log.ts";
 import type { Engine, EngineOptions, ResultBatch } from "../engine.ts";
@@ -33,7 +33,7 @@ export class HostedEngine extends EngineProxy {
   readonly #onCatalog: (report: CatalogReport) => void;
   readonly #recovery: HostRecovery;
   /** Why the newest host could not start; `null`: it could. */
-  #failure: string | null = null;
+  #failure: ErrorMessage | null = null;
   /** The newest host has come so far that it serves. */
   #served = false;
   /** Crashes of hosts that had not come so far, one after the other. */
@@ -94,7 +94,11 @@ export class HostedEngine extends EngineProxy {
     } catch (error) {
       await this.close();
       if (this.#failure === null) throw error;
-      throw new SheafError("failed_precondition", this.#failure, { cause: error });
+      const { code, message } = this.#failure;
+      // What is wrong with a setting is told apart.
+      throw new SheafError(code === "invalid_argument" ? code : "failed_precondition", message, {
+        cause: error,
+      });
     }
   }
 
@@ -132,9 +136,9 @@ export class HostedEngine extends EngineProxy {
     return this.#recovery.run(ref, options.signal, call) as ReturnType<Engine[M]>;
   }
 
-  /** Where no host can start, to be told to come back is of no use. */
+  /** Where no host can start, to be told to come back is of no use; a database that is away comes back. */
   #toHost(method: HostMethod, args: readonly unknown[], options: CallOptions): Promise<unknown> {
-    const cannot = !this.#supervisor.ready && this.#failure !== null;
+    const cannot = !this.#supervisor.ready && this.#failure !== null && this.#failure.code !== "unavailable";
     return cannot ? Promise.reject(cannotStart()) : this.#supervisor.call(method, args, options);
   }
 
@@ -147,7 +151,7 @@ export class HostedEngine extends EngineProxy {
 
   #onEvent(name: string, value: unknown): void {
     if (name === "log") this.#log(value as EngineLogEntry);
-    else if (name === "failed") this.#failure = value as string;
+    else if (name === "failed") this.#failure = value as ErrorMessage;
     else if (name === "catalog") this.#onCatalog(value as CatalogReport);
     else if (name === "damage") this.#recovery.hearDamage(value as DamageEvent);
     else if (name === "touch") {
@@ -168,8 +172,9 @@ export class HostedEngine extends EngineProxy {
     if (!this.#served && (cause === "crash" || cause === "out of memory")) {
       this.#crashesAtStart += 1;
       if (this.#crashesAtStart >= this.#crashesThatTell && this.#failure === null) {
-        this.#failure = endedAtStart(death.signal, cause);
-        this.#log({ level: "error", message: this.#failure });
+        const message = endedAtStart(death.signal, cause);
+        this.#failure = { code: "internal", message };
+        this.#log({ level: "error", message });
       }
     }
     this.#served = false;

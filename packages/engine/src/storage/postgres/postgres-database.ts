@@ -12,9 +12,12 @@ import {
   type QueryResult,
 } from "pg";
 import { SheafError } from "@sheaf/protocol";
+import type { EngineLog } from "../../engine-log.ts";
 import { setTimeout as sleep } from "node:timers/promises";
+import { ConnectionProblems, connectionProblem } from "./connection-problems.ts";
 import {
   CommitUnknown,
+  NoConnection,
   commitOutcome,
   isForbidden,
   isMadeTwice,
@@ -84,11 +87,13 @@ export class PostgresDatabase {
   readonly #pool: Pool;
   /** `null`: there is one host, and it is the primary. */
   readonly #primary: PrimaryFinder | null;
+  readonly #problems: ConnectionProblems;
   #migrated: Promise<void> | null = null;
   #waits = 0;
 
   /** Connects when it is first used. Throws `invalid_argument` for a connection that is not encrypted and should be. */
-  constructor(settings: PostgresSettings) {
+  constructor(settings: PostgresSettings, log: EngineLog = () => {}) {
+    this.#problems = new ConnectionProblems(log);
     requireEncryption(settings);
     this.statements = statementsIn(settings.schema);
     this.#names = preparedNames(this.statements);
@@ -102,7 +107,10 @@ export class PostgresDatabase {
     this.#pool = new Pool({ ...config, ...first, ...(!isOne && { onConnect }) });
     // A connection that ends while it is idle, or between two statements, is found out by its next use.
     this.#pool.on("error", () => {});
-    this.#pool.on("connect", (client) => void client.on("error", () => {}));
+    this.#pool.on("connect", (client) => {
+      client.on("error", () => {});
+      this.#problems.connected();
+    });
   }
 
   /** One statement that only reads. Tried again where the connection was lost. */
@@ -193,16 +201,25 @@ export class PostgresDatabase {
     }
   }
 
-  /** To another host where the one that was the primary fails. */
+  /** To another host where the one that was the primary fails. Throws `NoConnection`, which is in the log then. */
   async #connect(): Promise<PoolClient> {
     try {
       return await this.#pool.connect();
     } catch (error) {
       const found = await this.#primary?.find();
-      if (!found) throw error;
+      if (!found) throw this.#problem(error);
       Object.assign(this.#pool.options, found);
       return this.#pool.connect();
     }
+  }
+
+  #problem(error: unknown): unknown {
+    const { host = "", port = 0, user = "", password } = this.#pool.options;
+    const hasPassword = password !== undefined;
+    const isOne = this.#primary === null;
+    const problem = connectionProblem(error, { host, port, user, hasPassword, isOne });
+    if (problem instanceof NoConnection) this.#problems.tell(problem);
+    return problem;
   }
 
   async #transact<T>(client: PoolClient, run: (connection: Connection) => Promise<Verdict<T>>): Promise<T> {

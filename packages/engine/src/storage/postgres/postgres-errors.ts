@@ -6,6 +6,28 @@ export class CommitUnknown extends Error {
   override readonly name = "CommitUnknown";
 }
 
+/** None can be had. The message is for whoever runs the server: it names the host. */
+export class NoConnection extends Error {
+  override readonly name = "NoConnection";
+  /** A moment later it may be had. */
+  readonly isPassing: boolean;
+  /** The settings lack what the database asks for. */
+  readonly isUnset: boolean;
+
+  constructor(
+    message: string,
+    {
+      cause,
+      isPassing = true,
+      isUnset = false,
+    }: { readonly cause: unknown; readonly isPassing?: boolean; readonly isUnset?: boolean },
+  ) {
+    super(message, { cause });
+    this.isPassing = isPassing;
+    this.isUnset = isUnset;
+  }
+}
+
 /** Another transaction was first, a deadlock. */
 const LOST_RACE = new Set(["40001", "40P01"]);
 /** Shut down, crashed, starting, no connection free, a primary that was made a standby. */
@@ -22,7 +44,7 @@ const DISK_FULL = "53100";
 const CONNECTION_CLASS = "08";
 
 /** Of the server's own errors, five characters; `null`: the connection or the wait for one failed. */
-function sqlState(error: unknown): string | null {
+export function sqlState(error: unknown): string | null {
   const code = error instanceof Error && "code" in error ? error.code : null;
   return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) && "severity" in (error as Error)
     ? code
@@ -32,6 +54,7 @@ function sqlState(error: unknown): string | null {
 /** The same call may succeed a moment later, and has done nothing yet. */
 export function isTransient(error: unknown): boolean {
   if (error instanceof SheafError) return false;
+  if (error instanceof NoConnection) return error.isPassing;
   const state = sqlState(error);
   if (state === null) return isOfConnection(error);
   return LOST_RACE.has(state) || PASSING.has(state) || state.startsWith(CONNECTION_CLASS);
@@ -75,13 +98,15 @@ export function isDuplicate(error: unknown): boolean {
  */
 export function meaningOf(error: unknown, isUnknown: boolean): unknown {
   const options = { cause: error, retryAfterSeconds: 1 };
-  if (isUnknown)
+  if (isUnknown || error instanceof CommitUnknown)
     return new SheafError(
       "unavailable",
       "the database was lost; the change may or may not have been made",
       options,
     );
   if (error instanceof SheafError) return error;
+  if (error instanceof NoConnection && !error.isPassing)
+    return new SheafError("unavailable", "the database refuses this server, whose log says why", options);
   const state = sqlState(error);
   if (state === DISK_FULL)
     return new SheafError("storage_full", "the database has no room", { cause: error });
@@ -96,5 +121,5 @@ export function meaningOf(error: unknown, isUnknown: boolean): unknown {
 function isOfConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
-  return /^E[A-Z]+$/.test(code) || /connection|timeout|not queryable/i.test(error.message);
+  return /^E(?!RR_)[A-Z_]+$/.test(code) || /connection|timeout|not queryable/i.test(error.message);
 }

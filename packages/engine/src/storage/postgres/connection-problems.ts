@@ -1,0 +1,92 @@
+/** Why a connection to PostgreSQL cannot be had, for whoever runs the server. Callers of the API hear only that there is none. */
+import { SheafError } from "@sheaf/protocol";
+import type { EngineLog } from "../../engine-log.ts";
+import { NoConnection, isTransient, sqlState } from "./postgres-errors.ts";
+
+/** What was to be connected to, and as whom. */
+export interface ConnectionPlace {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly hasPassword: boolean;
+  /** Of several hosts another one may be well. */
+  readonly isOne: boolean;
+}
+
+const WRONG_PASSWORD = "28P01";
+
+/** Gives the error itself where it says nothing of the database. */
+export function connectionProblem(error: unknown, place: ConnectionPlace): unknown {
+  const { user, isOne } = place;
+  const where = place.host.startsWith("/") ? place.host : `${place.host}:${place.port}`;
+  const text = wordsOf(error);
+  const refused = (message: string, isUnset = false): NoConnection =>
+    new NoConnection(message, { cause: error, isPassing: !isOne, isUnset });
+  const state = sqlState(error);
+  if (
+    /password must be a (?:non-empty )?string/u.test(text) ||
+    (state === WRONG_PASSWORD && !place.hasPassword)
+  )
+    return refused(
+      `the database at ${where} asks for a password of user ${user}: set PGPASSWORD or --database-password-file`,
+      true,
+    );
+  if (state === WRONG_PASSWORD)
+    return refused(
+      `the database at ${where} refuses user ${user}: wrong password (PGPASSWORD or --database-password-file)`,
+    );
+  if (/does not support SSL/u.test(text))
+    return refused(
+      `the database at ${where} does not offer TLS, without which it cannot be used (PGSSLMODE)`,
+    );
+  if (isOfCertificate(error))
+    return refused(`the certificate of the database at ${where} is not trusted: ${text} (PGSSLROOTCERT)`);
+  if (isTransient(error) && !isOfPool(text))
+    return new NoConnection(`the database cannot be reached: ${where}: ${text}`, { cause: error });
+  return state === null ? error : refused(`the database at ${where} refuses user ${user}: ${text}`);
+}
+
+/** What a start ends with: one line that says what is wrong. Other errors stay as they are. */
+export function problemAtStart(error: unknown): unknown {
+  if (!(error instanceof SheafError) || !(error.cause instanceof NoConnection)) return error;
+  const { isUnset, message } = error.cause;
+  return new SheafError(isUnset ? "invalid_argument" : "unavailable", message, { cause: error });
+}
+
+/** Has each problem in the log once, until connections can be had again. */
+export class ConnectionProblems {
+  readonly #log: EngineLog;
+  #told: string | null = null;
+
+  constructor(log: EngineLog) {
+    this.#log = log;
+  }
+
+  tell({ message, isPassing }: NoConnection): void {
+    if (message === this.#told) return;
+    this.#told = message;
+    this.#log({ level: isPassing ? "warn" : "error", message });
+  }
+
+  connected(): void {
+    if (this.#told === null) return;
+    this.#told = null;
+    this.#log({ level: "info", message: "the database can be reached again" });
+  }
+}
+
+/** An error of several addresses has no message of its own. */
+function wordsOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.message || ("code" in error ? String(error.code) : error.name);
+}
+
+/** All connections are in use. */
+function isOfPool(text: string): boolean {
+  return text === "timeout exceeded when trying to connect";
+}
+
+function isOfCertificate(error: unknown): boolean {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  return /CERT|^UNABLE_TO_|^ERR_TLS_/u.test(code);
+}
