@@ -41,6 +41,7 @@ import {
   type OpeningContext,
   type QuarantinedStore,
 } from "./collection/collection-opener.ts";
+import { CatalogSize } from "./collection/logged/catalog-size.ts";
 import { NO_DATABASE } from "./collection/logged/database-measure.ts";
 import { CollectionPool } from "./collection/collection-pool.ts";
 import { openLimits } from "./collection/open-limit.ts";
@@ -73,6 +74,7 @@ import { HistoryMemory, historyBounds } from "./storage/version-history.ts";
 export class LocalEngine implements Engine {
   readonly #parts: EngineParts;
   readonly #catalog: Catalog;
+  readonly #catalogSize: CatalogSize;
   readonly #opener: CollectionOpener;
   readonly #pool: CollectionPool;
   readonly #forker: CollectionForker;
@@ -87,6 +89,7 @@ export class LocalEngine implements Engine {
 
   private constructor(options: OpenOptions, parts: EngineParts) {
     [this.#parts, this.#catalog] = [parts, parts.catalog];
+    this.#catalogSize = new CatalogSize(parts.catalog);
     ({ log: this.#log = () => {}, onClosed: this.#onClosed = () => {} } = options);
     this.#workers = createWorkers(options);
     const onLeft = (): void => this.#deleteBehind.start();
@@ -250,7 +253,7 @@ export class LocalEngine implements Engine {
 
   async statistics(): Promise<EngineStatistics> {
     return {
-      ...(await collectionStatistics(this.#parts.folder, this.#catalog, this.#pool, this.#opener)),
+      ...(await collectionStatistics(this.#parts.folder, this.#catalogSize, this.#pool, this.#opener)),
       ...(this.#parts.archive?.measure ?? NO_ARCHIVE),
       ...(this.#parts.others?.measure() ?? NO_DATABASE),
       ...this.#calls.measure(),

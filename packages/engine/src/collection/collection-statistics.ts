@@ -11,6 +11,7 @@ import type {
 import type { DataFolder } from "../storage/folder/data-folder.ts";
 import type { CollectionOpener } from "./collection-opener.ts";
 import type { CollectionPool } from "./collection-pool.ts";
+import type { CatalogSize } from "./logged/catalog-size.ts";
 
 type CollectionStatistics = Pick<
   EngineStatistics,
@@ -35,11 +36,11 @@ type CollectionStatistics = Pick<
 
 export async function collectionStatistics(
   folder: DataFolder,
-  catalog: Catalog,
+  catalogSize: CatalogSize,
   pool: CollectionPool,
   opener: Pick<CollectionOpener, "damaged" | "damagedFiles" | "indexMemory" | "sharedBytes">,
 ): Promise<CollectionStatistics> {
-  const [collections, catalogBytes] = await Promise.all([catalog.collectionCount(), catalog.bytes()]);
+  const { collections, catalogBytes } = await catalogSize.read();
   const ids = pool.openIds();
   const own = ids.filter((id) => pool.peek(id)?.isShared !== true);
   const open = ids.flatMap((id) => pool.peek(id) ?? []);
