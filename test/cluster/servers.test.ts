@@ -11,6 +11,8 @@ import { type ServeOptions, ServedSheaf, descendants, temporaryFolder } from "..
 
 const COLLECTIONS = "/api/v2/tenants/default_tenant/databases/default_database/collections";
 const PASSES_AFTER_MS = 30_000;
+/** As Prometheus waits by default. */
+const SCRAPE_MS = 10_000;
 
 let database: PostgresServer;
 let one: ServedSheaf;
@@ -135,6 +137,12 @@ describe("two servers on one database", () => {
     expect(refused.status).toBe(503);
     expect(refused.headers.get("retry-after")).not.toBeNull();
     await refused.body?.cancel();
+    // As long as a collector of metrics waits.
+    const scrape = async (): Promise<string> => {
+      const init = { signal: AbortSignal.timeout(SCRAPE_MS) };
+      return (await one.request("/metrics", init)).text();
+    };
+    await expect.poll(scrape).toMatch(/^sheaf_database_catalog_age_seconds (?:[1-9]|\d{2})/m);
     await database.resume();
     await expect.poll(() => idsIn(one, collection).catch(() => [])).toEqual(["a"]);
     await add(two, collection, ["b"]);
@@ -167,20 +175,24 @@ describe("two servers on one database", () => {
   it("refuse what does not work with a database yet", async () => {
     const backup = await one.request("/api/v2/backups", { json: { name: "b" } });
     expect(backup.status).toBe(412);
-    await backup.body?.cancel();
-    const refusedStart = async (args: readonly string[], env = {}): Promise<string> => {
+    expect(await backup.text()).toContain("make a backup of that");
+    const refusedStart = async (args: readonly string[], env = {}, exitCode = 2): Promise<string> => {
       const served = await ServedSheaf.launch({ args, env, data: await temporaryFolder() });
       if (served.process.exitCode === null) await once(served.process, "exit");
-      expect(served.process.exitCode).not.toBe(0);
+      expect(served.process.exitCode).toBe(exitCode);
       await rm(served.data, { recursive: true, force: true });
       return served.output;
     };
     const url = ["--database", database.url];
     expect(await refusedStart(url, { SHEAF_ROOT_KEY: "" })).toContain("needs a root key");
-    expect(await refusedStart([...url, "--data", one.data], { PGPASSWORD: PASSWORD })).toContain("in use");
+    expect(await refusedStart([...url, "--data", one.data], { PGPASSWORD: PASSWORD }, 1)).toContain("in use");
+    const unset = await refusedStart(url, { SHEAF_LOG_LEVEL: "silent" });
+    expect(unset).toMatch(/^sheaf: the database at 127\.0\.0\.1:\d+ asks for a password.*\n$/);
     const secret = await refusedStart(["--database", "postgres://u:hidden-secret@127.0.0.1/d"]);
     expect(secret).toContain("must not have a password");
     expect(secret).not.toContain("hidden-secret");
+    const backups = [...url, "--backup-folder", one.data];
+    expect(await refusedStart(backups, { PGPASSWORD: PASSWORD })).toContain("does not go with --database");
     const plain = ["--database", "postgres://u@db.example.org/d?sslmode=disable"];
     expect(await refusedStart(plain)).toContain("verify-full");
   });

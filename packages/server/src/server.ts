@@ -136,6 +136,7 @@ async function start(settings: Settings, logger: Logger, embedding: EmbedderOpti
     engine: role === "embed" ? refuseEngine : role === "index" ? refuseCalls : slot.get,
     measured: role === "embed" ? refuseEngine : slot.get,
     ...{ spoolFolder: spoolOf(settings), catalog, backupShelf: backupShelf(settings) },
+    isDatabase: settings.database !== null,
     usageBounds: quotasOf(settings),
     keys: settings.auth ? rootKeySlot : null,
     ...(settings.busyWait && hasSpareCore() && gateway === null && { expectCall: () => expectCall(parts) }),
@@ -278,6 +279,8 @@ function startEngine(
     logger.warn(
       "--vector-memory (SHEAF_VECTOR_MEMORY) is deprecated: use --index-memory (SHEAF_INDEX_MEMORY)",
     );
+  if (settings.role === "search" && settings.nodeListen === null)
+    logger.warn("no gateway finds this search node: --node-listen is not set");
   if (settings.role === "embed") return Promise.resolve(null);
   if (gateway !== null) return heard(gateway.start(catalog));
   metrics.childStarted("engine host");

@@ -52,6 +52,8 @@ export interface ServiceOptions extends Partial<ReplyBounds> {
   readonly spoolFolder?: string;
   /** Where backups are made; `null`, the default: none are. */
   readonly backupShelf?: BackupShelf | null;
+  /** The records are in a database, whose backups are not made here; by default they are not. */
+  readonly isDatabase?: boolean;
   /** What is kept free on its disk. */
   readonly diskReserve?: DiskReserve;
   /** What a tenant may have; anything by default. */
@@ -170,12 +172,12 @@ function keysInUse(requests: DeadlineRegistry): ReadonlySet<string> {
 }
 
 function createBackups(
-  { backupShelf = null, now = Date.now, logger }: ServiceOptions,
+  { backupShelf = null, isDatabase = false, now = Date.now, logger }: ServiceOptions,
   engine: EngineSource,
   metrics: ServerMetrics,
 ): BackupService {
   const backups = new BackupService({
-    ...{ engine, now, shelf: backupShelf },
+    ...{ engine, now, shelf: backupShelf, isDatabase },
     onEnd: ({ state, ...ended }) => {
       metrics.backupEnded(state === "complete");
       logger?.[state === "complete" ? "info" : "error"](ended, `a backup ended: ${state}`);

@@ -116,6 +116,15 @@ describe("--database", () => {
     expect(String(thrown)).not.toContain("hidden");
   });
 
+  it.each(["backupFolder", "archive"])(
+    "refuses %s beside it, which would be of this server alone",
+    (name) => {
+      const environment = { SHEAF_ROOT_KEY: "sixteen-letters!" };
+      const flags = { database: "postgres://u@127.0.0.1/d", [name]: "/elsewhere" };
+      expect(() => readSettings(flags, environment)).toThrow("does not go with --database");
+    },
+  );
+
   it("needs a root key that does not lie in the data folder", () => {
     const database = "postgres://u@127.0.0.1/d";
     expect(() => readSettings({ database }, {})).toThrow("needs a root key");

@@ -49,6 +49,12 @@ export function refuseConflicts(settings: Settings, source: (name: keyof Setting
 function refuseBesideDatabase(settings: Settings, source: (name: keyof Settings) => string): void {
   const { database, auth, rootKey, rootKeyFile } = settings;
   if (database === null) return;
+  for (const name of ["backupFolder", "archive"] as const) {
+    if (settings[name] !== null)
+      throw new SettingError(
+        `${source(name)} does not go with ${source("database")}: backups and archives are those of the database and of the bucket of --objects`,
+      );
+  }
   if (auth && rootKey === null && rootKeyFile === null) {
     throw new SettingError(
       `${source("database")} needs a root key that all servers know: set SHEAF_ROOT_KEY or --root-key-file`,

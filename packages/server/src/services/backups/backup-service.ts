@@ -12,6 +12,8 @@ export interface BackupServiceOptions {
   readonly engine: EngineSource;
   /** `null`: none are made. */
   readonly shelf: BackupShelf | null;
+  /** The records are not here, and no shelf can help. */
+  readonly isDatabase?: boolean;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly onEnd: (status: BackupStatus) => void;
@@ -133,13 +135,12 @@ export class BackupService {
   }
 
   #shelf(): BackupShelf {
-    const { shelf } = this.#options;
-    if (shelf === null)
-      throw new SheafError(
-        "failed_precondition",
-        "the server makes no backups: start it with --backup-folder",
-      );
-    return shelf;
+    const { shelf, isDatabase = false } = this.#options;
+    if (shelf !== null) return shelf;
+    const words = isDatabase
+      ? "the records are in a database: make a backup of that, and of the bucket of --objects"
+      : "the server makes no backups: start it with --backup-folder";
+    throw new SheafError("failed_precondition", words);
   }
 }
 
