@@ -70,6 +70,12 @@ export async function openDatabase(
   const { maxLogBytes, appendAttempts, checkpointAfterBytes, checkpointQuietMs } = settings;
   const log = new PostgresCommitLog(databases[1], maxLogBytes);
   const objectFiles = objectStore && new ObjectFiles(objectStore, null);
+  if (objects === undefined && (await manifests.hasRecordFiles())) {
+    await Promise.all([catalog.close(), log.close()]);
+    const words =
+      "the database has records in an object store, which this server was not told of (--objects)";
+    throw new SheafError("failed_precondition", words);
+  }
   const files = objectFiles && new CheckpointObjects({ objects: objectFiles, manifests });
   const { claimMs } = { ...PUBLICATION_LIMITS, ...objects?.publication };
   const indexNodes =

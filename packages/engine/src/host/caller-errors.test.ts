@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { unreadable } from "../collection/damage/damaged-collections.ts";
 import type { EngineLogEntry } from "../engine-log.ts";
 import { CorruptDataError, damagedStore } from "../storage/corrupt-data-error.ts";
+import { OBJECTS_UNKNOWN } from "../storage/log/checkpoint-files.ts";
 import { CallerErrors, cannotStart } from "./caller-errors.ts";
 
 const PLACES = [
@@ -22,6 +23,14 @@ describe("what callers hear", () => {
       });
     }
     expect(logged).toMatchObject([{ level: "error", message: damage.message }]);
+  });
+
+  it("is told to the operator where a setting lacks", () => {
+    const logged: EngineLogEntry[] = [];
+    const errors = new CallerErrors((entry) => logged.push(entry));
+    const error = new SheafError("unavailable", OBJECTS_UNKNOWN);
+    for (let round = 0; round < 2; round++) expect(errors.translate(error)).toBe(error);
+    expect(logged).toMatchObject([{ level: "error", message: expect.stringContaining("--objects") }]);
   });
 
   it("is otherwise as it is", () => {

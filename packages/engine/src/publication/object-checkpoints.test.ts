@@ -171,13 +171,14 @@ describe("records of a checkpoint in an object store", () => {
 
   it("are not read by a server without the object store, which says so", async () => {
     const shared = cluster();
-    const [ref] = await filled(shared, await shared.open());
-    const alone = await createLocalEngine({ dataFolder: temporaryFolder(), database: shared.database });
+    const open = (): Promise<Engine> =>
+      createLocalEngine({ dataFolder: temporaryFolder(), database: shared.database });
+    const alone = await open();
     try {
-      await expect(idsOf(alone, ref)).rejects.toMatchObject({
-        code: "failed_precondition",
-        message: expect.stringContaining("--objects"),
-      });
+      const [ref] = await filled(shared, await shared.open());
+      const words = expect.stringContaining("--objects");
+      await expect(idsOf(alone, ref)).rejects.toMatchObject({ code: "unavailable", message: words });
+      await expect(open()).rejects.toMatchObject({ code: "failed_precondition", message: words });
     } finally {
       await alone.close();
     }

@@ -27,6 +27,10 @@ export function recordFileName(uuid: string): string {
   return `${uuid}${SUFFIX}`;
 }
 
+/** Another server, which was told, can answer. */
+export const OBJECTS_UNKNOWN =
+  "the records of the collection are in an object store, which this server was not told of (--objects)";
+
 /** What a checkpoint names is such a file, not a log. */
 export function isRecordFile(place: string): boolean {
   return place.endsWith(SUFFIX);

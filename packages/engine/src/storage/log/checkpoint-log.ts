@@ -12,7 +12,7 @@ import { runInTurns } from "../steps.ts";
 import type { StoredRecord } from "../stored-record.ts";
 import { recordBytes } from "../values/record-bytes.ts";
 import { decodeBatch, encodeBatch } from "./batch-codec.ts";
-import { type CheckpointFiles, type WrittenFile, isRecordFile } from "./checkpoint-files.ts";
+import { type CheckpointFiles, OBJECTS_UNKNOWN, type WrittenFile, isRecordFile } from "./checkpoint-files.ts";
 import {
   CHECKPOINT_EPOCH,
   MAX_LOG_BYTES,
@@ -176,11 +176,7 @@ async function* changesOfFile(
   { place, sequence }: Checkpoint,
   { collection, signal }: { readonly collection: string; readonly signal: CancelSignal | undefined },
 ): AsyncGenerator<StoreChange> {
-  if (files === undefined)
-    throw new SheafError(
-      "failed_precondition",
-      "the records of the collection are in an object store, which this server was not told of (--objects)",
-    );
+  if (files === undefined) throw new SheafError("unavailable", OBJECTS_UNKNOWN, { retryAfterSeconds: 1 });
   const file = await files.open(place, { signal });
   try {
     if (file.head.sequence !== sequence) throw new SegmentDamaged(place, null, "it is of another state");

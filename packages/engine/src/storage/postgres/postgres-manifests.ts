@@ -116,6 +116,11 @@ export class PostgresManifests {
     await this.#change(this.#sql.adopt, [names]);
   }
 
+  /** Whether records of any collection are in the object store. */
+  async hasRecordFiles(): Promise<boolean> {
+    return (await this.#database.read(this.#sql.hasRecordFiles)).length > 0;
+  }
+
   get #sql(): PostgresDatabase["statements"]["manifests"] {
     return this.#database.statements.manifests;
   }

@@ -271,6 +271,8 @@ function manifestsIn(schema: string) {
     removeRefs: `with gone as (delete from ${ref} where collection = $1::text and segment <> all ($2::text[])
         returning segment)
       update ${segment} s set at = now() from gone where s.id = gone.segment`,
+    hasRecordFiles: `select 1 from ${segment} s where s.state = 'live' and s.id like '%.records'
+      and exists (select 1 from ${ref} r where r.segment = s.id) limit 1`,
     remove: `delete from ${manifest} where collection = $1::text`,
     /** For as long as the source's log is copied, nobody replaces its manifest. */
     lockSource: `select 1 from ${manifest} where collection = $1::text for share`,
