@@ -36,7 +36,7 @@ export { ClusterSecret, LEAST_SECRET_CHARACTERS } from "./peer/cluster-secret.ts
 export { Handshakes } from "./peer/handshakes.ts";
 export { HedgeDelay } from "./peer/hedge-delay.ts";
 export { type PeerCallRules, type Repeat, callPeers } from "./peer/peer-call.ts";
-export { PeerFailure, type PeerLink } from "./peer/peer-link.ts";
+export { HAS_LEFT, PeerFailure, type PeerLink } from "./peer/peer-link.ts";
 export { PeerPool } from "./peer/peer-pool.ts";
 export { type PeerAddress, PeerListener, peerName } from "./peer/peer-sockets.ts";
 export { type PeerService, type PeerSession, ServedPeers } from "./peer/serve-peer.ts";

@@ -1,5 +1,6 @@
 /** What embeds the texts of a server, by its role. */
 import { ClusterEmbedder, type Embedder, type EmbedderOptions, createEmbedder } from "@sheaf/inference";
+import { HAS_LEFT } from "@sheaf/process";
 import type { Logger } from "pino";
 import type { Settings } from "./config.ts";
 import type { ServerMetrics } from "./metrics/server-metrics.ts";
@@ -42,6 +43,7 @@ function sharedEmbedder(settings: Settings, local: Embedder, logger: Logger): Cl
     runsModels: role === "gateway" && localModels,
     onNode: (name, problem) => {
       if (problem === null) logger.info(`connected to the embed node ${name}`);
+      else if (problem === HAS_LEFT) logger.info(`the embed node ${name} has left`);
       else logger.warn({ error: problem }, `the embed node ${name} cannot be reached`);
     },
   });

@@ -6,6 +6,7 @@
 import {
   CallBudget,
   type ClusterSecret,
+  HAS_LEFT,
   HedgeDelay,
   type PeerAddress,
   type PeerCallRules,
@@ -73,6 +74,7 @@ export class ClusterEngine extends EngineProxy {
       onUnclaimed: (value, link) => void closeReadOf(link, value),
       onChange: ({ name }, problem) => {
         if (problem === null) log({ level: "info", message: `connected to the search node ${name}` });
+        else if (problem === HAS_LEFT) log({ level: "info", message: `the search node ${name} has left` });
         else log({ level: "warn", message: `the search node ${name} cannot be reached`, error: problem });
       },
     });

@@ -58,6 +58,8 @@ export interface PeerLinkHooks {
 
 /** Event by which a peer says that it takes no more calls; it finishes those it has. */
 export const LEAVING_EVENT = "leaving";
+/** The problem of a peer that has said that it leaves; what comes of that is told no more. */
+export const HAS_LEFT = "it has left";
 
 export class PeerLink {
   readonly name: string;
@@ -161,7 +163,7 @@ export class PeerLink {
       closedError,
       onUnclaimed: (value) => this.#hooks.onUnclaimed?.(value, this),
       onEvent: (name, value) => {
-        if (name === LEAVING_EVENT) this.#isLeaving = true;
+        if (name === LEAVING_EVENT) this.#leave();
         else this.#hooks.onEvent?.(name, value, this);
       },
     });
@@ -190,7 +192,13 @@ export class PeerLink {
     }
   }
 
+  #leave(): void {
+    this.#isLeaving = true;
+    this.#tell(HAS_LEFT);
+  }
+
   #tell(problem: string | null): void {
+    if (problem !== null && this.#problem === HAS_LEFT) return;
     if (problem === this.#problem || this.#isRetired || this.#closing.signal.aborted) return;
     this.#problem = problem;
     this.#hooks.onChange?.(this, problem);

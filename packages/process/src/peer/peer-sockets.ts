@@ -63,7 +63,7 @@ export class PeerListener {
       handshakes.begin(socket);
     });
     server.on("tlsClientError", (error: NodeJS.ErrnoException, socket) => {
-      onRefused(error.code ?? "ECONNRESET", socket.remoteAddress ?? "");
+      onRefused(reasonOf(error) ?? "ECONNRESET", socket.remoteAddress ?? "");
       socket.destroy();
     });
     let peers = 0;
@@ -110,11 +110,22 @@ export async function connectToPeer(
     await once(socket, "secureConnect", { signal });
   } catch (error) {
     socket.destroy();
-    throw error;
+    const reason = isOfTls(error) ? reasonOf(error) : undefined;
+    throw reason === undefined ? error : new Error(reason, { cause: error });
   } finally {
     clearTimeout(late);
   }
   return channelOver(socket, limits);
+}
+
+function isOfTls(error: unknown): boolean {
+  return error instanceof Error && "code" in error && /^(?:EPROTO$|ERR_SSL_)/u.test(String(error.code));
+}
+
+/** In words where the handshake itself failed: TLS says which byte it did not understand. */
+function reasonOf(error: unknown): string | undefined {
+  if (isOfTls(error)) return "it has another cluster secret, or is no server of Sheaf";
+  return (error as NodeJS.ErrnoException).code;
 }
 
 /** As it is written in a URL. */

@@ -8,7 +8,7 @@ import { CallBudget } from "./call-budget.ts";
 import { ClusterSecret } from "./cluster-secret.ts";
 import { HedgeDelay } from "./hedge-delay.ts";
 import { type Repeat, callPeers } from "./peer-call.ts";
-import type { PeerLink } from "./peer-link.ts";
+import { HAS_LEFT, type PeerLink } from "./peer-link.ts";
 import { PeerPool } from "./peer-pool.ts";
 import { type PeerLimits, PeerListener } from "./peer-sockets.ts";
 import { type PeerSession, ServedPeers } from "./serve-peer.ts";
@@ -86,6 +86,7 @@ describe("the port of a peer", () => {
     const strange = poolOf([there], OTHER);
     await expect.poll(() => there.refused.length).toBeGreaterThan(1);
     expect(strange.open).toEqual([]);
+    expect(there.refused[0]).toBe("it has another cluster secret, or is no server of Sheaf");
     const plain = connect(there.address);
     const received: Buffer[] = [];
     plain.on("data", (chunk) => received.push(chunk)).on("error", () => {});
@@ -109,6 +110,22 @@ describe("the port of a peer", () => {
     pool.update([{ host: HOST, port: impostor.port }]);
     await expect.poll(() => problems.length).toBeGreaterThan(0);
     expect(problems).not.toContain(null);
+    expect(problems[0]).toBe("it has another cluster secret, or is no server of Sheaf");
+  });
+
+  it("is said to be left where its peer has said so, and not to be lost", async () => {
+    const there = await peer(echo);
+    const problems: (string | null)[] = [];
+    const pool = new PeerPool(SECRET, { onChange: (_link, problem) => problems.push(problem) });
+    onTestFinished(() => pool.close());
+    pool.update([there.address]);
+    await expect.poll(() => pool.open.length).toBe(1);
+    await there.served.leave(0);
+    await expect.poll(() => pool.open.length).toBe(0);
+    await there.listener.close();
+    await peer(echo, {}, { port: there.address.port });
+    await expect.poll(() => pool.open.length).toBe(1);
+    expect(problems).toEqual([null, HAS_LEFT, null]);
   });
 
   it("takes two secrets, so that one takes the place of the other server by server", async () => {
