@@ -122,6 +122,13 @@ function countsOf(ids: readonly string[]): ReadonlyMap<string, number> {
   return counts;
 }
 
+/** As a gateway measures them. */
+async function searchNodes(): Promise<string | undefined> {
+  const text = await (await gateways[0].request("/metrics")).text();
+  expect(text).toMatch(/^sheaf_index_nodes 0$/mu);
+  return /^sheaf_search_nodes (\d+)$/mu.exec(text)?.[1];
+}
+
 const anyNode = (): readonly [number, ServedSheaf] => [...nodes][0]!;
 
 describe("two gateways and three search nodes", () => {
@@ -222,7 +229,9 @@ describe("two gateways and three search nodes", () => {
         return [response.status, response.headers.get("retry-after")];
       })
       .toEqual([503, "1"]);
+    await expect.poll(searchNodes).toBe("0");
     for (const [, node] of all) node.signalGroup("SIGCONT");
+    await expect.poll(searchNodes).toBe(String(all.length));
     await expect.poll(() => idsIn(gateways[0], collection).catch(() => null)).toEqual(["a"]);
   });
 

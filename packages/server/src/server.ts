@@ -282,7 +282,10 @@ function startEngine(
   if (settings.role === "search" && settings.nodeListen === null)
     logger.warn("no gateway finds this search node: --node-listen is not set");
   if (settings.role === "embed") return Promise.resolve(null);
-  if (gateway !== null) return heard(gateway.start(catalog));
+  if (gateway !== null) {
+    metrics.watchNodes(() => gateway.measure);
+    return heard(gateway.start(catalog));
+  }
   metrics.childStarted("engine host");
   return heard(
     createHostedEngine({

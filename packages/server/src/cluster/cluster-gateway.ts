@@ -3,6 +3,7 @@ import { ClusterEngine, NodeDirectory } from "@sheaf/engine";
 import type { ClusterEmbedder } from "@sheaf/inference";
 import type { Logger } from "pino";
 import type { Settings } from "../config.ts";
+import type { NodeMeasure } from "../metrics/server-metrics.ts";
 import type { CatalogFeed } from "../services/catalog-feed.ts";
 import { clusterSecretOf } from "../settings/cluster-settings.ts";
 import { databaseOf } from "../settings/database-settings.ts";
@@ -19,6 +20,7 @@ export class ClusterGateway {
   readonly #settings: Settings;
   readonly #logger: Logger;
   #directory: NodeDirectory | null = null;
+  #indexNodes = 0;
 
   constructor(settings: Settings, embedder: ClusterEmbedder, logger: Logger) {
     this.#embedder = embedder;
@@ -41,6 +43,7 @@ export class ClusterGateway {
     this.#directory = await NodeDirectory.open(database, engineLog(this.#logger));
     await this.#directory.watch((nodes) => {
       this.engine.update(addressesOf(nodes, "search"));
+      this.#indexNodes = nodes.filter(({ role }) => role === "index").length;
       this.#embedder.update(addressesOf(nodes, "embed"));
     });
     if (catalog !== null) await this.#directory.watchCatalog(catalog.tell);
@@ -49,6 +52,11 @@ export class ClusterGateway {
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     if (!this.engine.responsive) this.#logger.warn("no search node can be reached yet");
     return this.engine;
+  }
+
+  /** Nodes, as far as is known. */
+  get measure(): NodeMeasure {
+    return { search: this.engine.openNodes, index: this.#indexNodes };
   }
 
   async close(): Promise<void> {

@@ -37,6 +37,11 @@ export interface BackupMeasure {
   readonly missing: boolean;
 }
 
+export interface NodeMeasure {
+  readonly search: number;
+  readonly index: number;
+}
+
 export interface RequestMeasure {
   readonly method: string;
   /** Pattern of the path. */
@@ -147,6 +152,12 @@ export class ServerMetrics {
     this.#watch("embed_node_texts", "Texts that wait for an embed node.", () => read().inFlight);
     const alone = "Calls that this server embedded itself for want of an embed node, since its start.";
     this.#watch("embed_alone", alone, () => read().alone);
+  }
+
+  /** Of a gateway. @param read Asked when the metrics are. */
+  watchNodes(read: () => NodeMeasure): void {
+    this.#watch("search_nodes", "Search nodes that can be called.", () => read().search);
+    this.#watch("index_nodes", "Index nodes that the database knows.", () => read().index);
   }
 
   backupEnded(complete: boolean): void {
