@@ -1,11 +1,20 @@
 /** What was deleted or replaced leaves the files of the data folder in the time that is set. */
-import { readFileSync, readdirSync, statSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import type { CollectionRef, SheafError, WriteRecord } from "@sheaf/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Engine } from "./engine.ts";
 import { createLocalEngine } from "./create-local-engine.ts";
 import type { LocalEngineOptions } from "./local-engine-options.ts";
+import { DataFolder } from "./storage/folder/data-folder.ts";
 import { idsOf, makeCollection, readAll, record, write } from "./testing/engine-fixtures.ts";
 import { temporaryFolder } from "./testing/temporary-folder.ts";
 
@@ -45,9 +54,10 @@ function row(id: string, version: number): WriteRecord {
   });
 }
 
-/** Which of the texts are anywhere in the folder. */
-function found(texts: readonly string[]): readonly string[] {
-  const bytes = readdirSync(dataFolder, { recursive: true }).flatMap((name) => {
+/** Which of the texts are anywhere in the folder, or in files whose names end so. */
+function found(texts: readonly string[], ending = ""): readonly string[] {
+  const names = readdirSync(dataFolder, { recursive: true }).filter((name) => String(name).endsWith(ending));
+  const bytes = names.flatMap((name) => {
     const path = join(dataFolder, String(name));
     // A file may go between the two.
     const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() === true;
@@ -96,6 +106,30 @@ describe.each([
     await engine.close();
     await open(PURGE_AFTER_MS);
     await expectLeft(ref);
+    expect(problems).toEqual([]);
+  });
+
+  it("has no byte of a replaced record left where none was deleted", async () => {
+    const ref = await filled();
+    // So few that no merge is due.
+    const replaced = ["secret-r0-of-version-1-"];
+    await expect.poll(() => found(replaced, ".seg"), UNTIL_GONE).toEqual(replaced);
+    await write(engine, ref, "update", row("r0", 2));
+    await expect.poll(() => found(replaced), UNTIL_GONE).toEqual([]);
+    expect(found(["secret-r0-of-version-2-"])).toHaveLength(1);
+    expect(problems).toEqual([]);
+  });
+
+  it("removes what was set aside as damaged where nothing else is due", async () => {
+    const ref = await filled();
+    const index = new DataFolder(dataFolder).collectionIndex(ref.id);
+    await expect.poll(() => existsSync(index), UNTIL_GONE).toBe(true);
+    const aside = join(index, "quarantine");
+    mkdirSync(join(aside, "folder.seg"), { recursive: true });
+    writeFileSync(join(aside, "folder.seg", "file"), "");
+    writeFileSync(join(aside, "file.seg"), "");
+    symlinkSync("nowhere", join(aside, "link.seg"));
+    await expect.poll(() => readdirSync(aside), UNTIL_GONE).toEqual([]);
     expect(problems).toEqual([]);
   });
 

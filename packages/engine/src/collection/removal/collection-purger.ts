@@ -17,7 +17,7 @@ import { UpkeepRounds } from "../../upkeep-rounds.ts";
 import type { CollectionForker } from "../collection-forker.ts";
 import type { CollectionOpener } from "../collection-opener.ts";
 import type { CollectionPool } from "../collection-pool.ts";
-import { purgeIndex } from "./purge-index.ts";
+import { purgeIndex, removeQuarantined } from "./purge-index.ts";
 import { type PurgeMark, hasOnlyAdded, readPurgeMark, writePurgeMark } from "./purge-mark.ts";
 import { DUE, WITHOUT_WAITING } from "./purge-times.ts";
 import { SharePurger, type SharePurgerOptions } from "./share-purger.ts";
@@ -70,6 +70,10 @@ export class CollectionPurger {
     const { folder, pool, afterMs, onProblem } = this.#options;
     // Collections may be many.
     await nextTurn();
+    // What cannot be removed there must not keep the rest from being purged.
+    await removeQuarantined(folder.collectionIndex(id), afterMs * WITHOUT_WAITING).catch((error: unknown) =>
+      onProblem(error, id),
+    );
     try {
       if (folder.collectionBytes(id) === 0) return;
       const mark = readPurgeMark(folder, id);
@@ -92,8 +96,7 @@ export class CollectionPurger {
     const mark = { at, sequence, nextOffset };
     if (isForgotten && hasOnlyAdded(before, mark))
       return writePurgeMark(folder, id, { ...mark, forgotten: sequence });
-    const index = { folder, pool, quarantineMs: afterMs * WITHOUT_WAITING };
-    const forgotten = Math.min(before.sequence, await purgeIndex(id, index, this.#closing));
+    const forgotten = Math.min(before.sequence, await purgeIndex(id, { folder, pool }, this.#closing));
     if (forgotten > before.forgotten) await pool.whileClosed(id, () => opener.forget(id, forgotten));
     const isLate = at - before.at >= afterMs * WITHOUT_WAITING;
     const done = (): void => writePurgeMark(folder, id, { ...mark, forgotten });

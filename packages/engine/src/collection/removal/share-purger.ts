@@ -4,20 +4,22 @@
  * removed before the first. Collections stay in use meanwhile; the few of them in which records were removed are closed for a
  * moment. Only what is written while the environment is copied has it copied again while its writers wait.
  */
-import { readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { takeSlice } from "@sheaf/process";
 import { type Cancellation, SheafError } from "@sheaf/protocol";
 import type { DataFolder } from "../../storage/folder/data-folder.ts";
 import type { SharedStores } from "../../storage/lmdb/shared-stores.ts";
+import type { StoreHead } from "../../storage/record-store.ts";
 import { sharedNames } from "../../storage/folder/shared-names.ts";
 import type { CollectionForker } from "../collection-forker.ts";
 import type { CollectionOpener } from "../collection-opener.ts";
 import type { CollectionPool } from "../collection-pool.ts";
 import type { DeleteBehind } from "./delete-behind.ts";
 import { purgeIndex } from "./purge-index.ts";
-import { DUE, WITHOUT_WAITING } from "./purge-times.ts";
+import { hasOnlyAdded, readPurgeMark, writePurgeMark } from "./purge-mark.ts";
+import { DUE } from "./purge-times.ts";
 
 export interface SharePurgerOptions {
   readonly folder: DataFolder;
@@ -78,51 +80,70 @@ export class SharePurger {
     if (isSame && Object.keys(before.removed).length === 0) return this.#writeMark(name, { ...before, at });
     for (const [id, sequence] of Object.entries(before.removed)) await this.#forget(id, sequence, closing);
     const seen = shares.newestTransaction(name);
-    const removed = await this.#removed(name, closing);
+    const { removed, isWhole } = await this.#purgeIndexes(name, closing);
     const files = closing.aborted ? null : await this.#compact(name);
     if (files === null) return;
     // What was written meanwhile is a matter of the next purge: it may have removed something.
-    const transaction = files.former === seen ? files.copied : NOT_KNOWN;
+    const transaction = isWhole && files.former === seen ? files.copied : NOT_KNOWN;
     this.#writeMark(name, { at, transaction, removed });
   }
 
   async #forget(id: string, upTo: number, closing: Cancellation): Promise<void> {
-    const { pool, opener, folder, afterMs } = this.#options;
+    const { pool, opener, folder } = this.#options;
     try {
-      const index = { folder, pool, quarantineMs: afterMs * WITHOUT_WAITING };
-      const forgotten = Math.min(upTo, await purgeIndex(id, index, closing));
+      const forgotten = Math.min(upTo, await purgeIndex(id, { folder, pool }, closing));
       await pool.whileClosed(id, () => opener.forget(id, forgotten));
     } catch (error) {
       // Dropped meanwhile, or damaged: then it is looked at with the next purge.
-      const isGone = error instanceof SheafError && error.code === "not_found";
-      if (!isGone && !closing.aborted) this.#options.onProblem(error, id);
+      if (!isGone(error) && !closing.aborted) this.#options.onProblem(error, id);
     }
   }
 
-  /** Collections in which records were removed whose ids are still there. Rows that died leave the files of their indexes. */
-  async #removed(name: string, closing: Cancellation): Promise<ShareMark["removed"]> {
-    const { shares, folder, pool, afterMs } = this.#options;
+  /**
+   * Rows that died leave the files of the indexes. `removed`: collections in which records were removed whose ids are still
+   * there; `isWhole`: no index has to be tried again.
+   */
+  async #purgeIndexes(
+    name: string,
+    closing: Cancellation,
+  ): Promise<{ readonly removed: ShareMark["removed"]; readonly isWhole: boolean }> {
+    const { shares, onProblem } = this.#options;
     const removed: Record<string, number> = {};
+    let isWhole = true;
     for (const id of shares.idsIn(name)) {
       await takeSlice("");
       if (closing.aborted) break;
-      const sequence = await this.#newestRemoval(id);
-      if (sequence === null) continue;
-      removed[id] = sequence;
-      const index = { folder, pool, quarantineMs: afterMs * WITHOUT_WAITING };
-      await purgeIndex(id, index, closing).catch((error: unknown) => this.#options.onProblem(error, id));
+      const state = await this.#state(id);
+      if (state === null) continue;
+      if (state.hasRemoved) removed[id] = state.head.sequence;
+      try {
+        await this.#purgeIndex(id, state.head, closing);
+      } catch (error) {
+        if (closing.aborted || isGone(error)) continue;
+        isWhole = false;
+        onProblem(error, id);
+      }
     }
-    return removed;
+    return { removed, isWhole };
   }
 
-  /** `null`: no record was removed, or it cannot be told. */
-  async #newestRemoval(id: string): Promise<number | null> {
+  /** Replaced records leave no trace but dead rows: the state of the last purge of these files is kept beside them. */
+  async #purgeIndex(id: string, { sequence, nextOffset }: StoreHead, closing: Cancellation): Promise<void> {
+    const { folder, pool } = this.#options;
+    const mark = { at: Date.now(), sequence, nextOffset, forgotten: 0 };
+    if (!existsSync(folder.collectionIndex(id)) || hasOnlyAdded(readPurgeMark(folder, id), mark)) return;
+    await purgeIndex(id, { folder, pool }, closing);
+    writePurgeMark(folder, id, mark);
+  }
+
+  /** `null`: it cannot be told. */
+  async #state(id: string): Promise<{ readonly head: StoreHead; readonly hasRemoved: boolean } | null> {
     try {
       const store = this.#options.opener.openStoreAt({ id, shared: true });
       try {
-        const { sequence } = store.head;
-        for (const _ of store.removedAfter(0)) return sequence;
-        return null;
+        const { head } = store;
+        for (const _ of store.removedAfter(0)) return { head, hasRemoved: true };
+        return { head, hasRemoved: false };
       } finally {
         await store.close();
       }
@@ -168,6 +189,11 @@ export class SharePurger {
   #markFile(name: string): string {
     return join(this.#options.folder.path, name, "purged.json");
   }
+}
+
+/** Dropped meanwhile. */
+function isGone(error: unknown): boolean {
+  return error instanceof SheafError && error.code === "not_found";
 }
 
 function isMark(value: unknown): value is ShareMark {
