@@ -10,6 +10,7 @@ import {
   readlinkSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
@@ -39,6 +40,22 @@ describe("files in a folder on disk", () => {
     expect(statSync(folder).mode & 0o777).toBe(0o700);
     expect(statSync(join(folder, "a.seg")).mode & 0o777).toBe(0o600);
     expect(readdirSync(folder)).toEqual(["a.seg"]);
+  });
+
+  it("sets aside and removes folders and links that lie in the place of files", async () => {
+    const folder = temporaryFolder();
+    const files = new FolderFiles(folder);
+    for (let i = 0; i < 10; i++) {
+      mkdirSync(join(folder, "a.seg"));
+      writeFileSync(join(folder, "a.seg", "file"), "");
+      await files.quarantine("a.seg");
+      symlinkSync("nowhere", join(folder, "a.seg"));
+      await files.quarantine("a.seg");
+    }
+    expect(readdirSync(join(folder, "quarantine")).length).toBeLessThanOrEqual(8);
+    mkdirSync(join(folder, "b.seg", "c"), { recursive: true });
+    await files.remove("b.seg");
+    expect(readdirSync(folder)).toEqual(["quarantine"]);
   });
 
   it("takes files of another folder under the same name, and copies them from another file system", async () => {

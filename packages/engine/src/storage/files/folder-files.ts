@@ -4,7 +4,7 @@
  * operating system has cached take 2 us, a hundredth of an asynchronous read.
  */
 import { type Dirent, existsSync, readSync } from "node:fs";
-import { type FileHandle, link, open, readdir, rename, unlink } from "node:fs/promises";
+import { type FileHandle, link, open, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 import { SheafError, throwIfAborted } from "@sheaf/protocol";
@@ -113,7 +113,7 @@ export class FolderFiles implements SegmentFiles {
   }
 
   async remove(name: string): Promise<void> {
-    if (isFileName(name)) await this.#unlink(name);
+    if (isFileName(name)) await removeAny(join(this.#folder, name));
   }
 
   /** Into the folder `quarantine`, behind the time; where that cannot be done the file is removed. */
@@ -129,7 +129,7 @@ export class FolderFiles implements SegmentFiles {
       return this.remove(name);
     }
     const kept = (await readdir(folder)).toSorted();
-    for (const old of kept.slice(0, -MAX_QUARANTINED)) await unlink(join(folder, old)).catch(ignoreMissing);
+    for (const old of kept.slice(0, -MAX_QUARANTINED)) await removeAny(join(folder, old));
   }
 
   async isQuarantined(name: string): Promise<boolean> {
@@ -143,7 +143,7 @@ export class FolderFiles implements SegmentFiles {
   }
 
   async removeUnfinished(): Promise<void> {
-    for (const name of await this.#entries()) if (UNFINISHED.test(name)) await this.#unlink(name);
+    for (const name of await this.#entries()) if (UNFINISHED.test(name)) await removeAny(join(this.#folder, name));
   }
 
   get #quarantine(): string {
@@ -188,10 +188,11 @@ export class FolderFiles implements SegmentFiles {
       throw error;
     }
   }
+}
 
-  async #unlink(name: string): Promise<void> {
-    await unlink(join(this.#folder, name)).catch(ignoreMissing);
-  }
+/** Whatever lies in the place of a file, a folder too. */
+function removeAny(path: string): Promise<void> {
+  return rm(path, { recursive: true, force: true });
 }
 
 interface UnfinishedFile {
@@ -241,7 +242,7 @@ class FolderFileWriter implements SegmentFileWriter {
   async abort(): Promise<void> {
     if (this.#isCommitted) return;
     await this.#target.file.close();
-    await unlink(this.#target.temporary).catch(ignoreMissing);
+    await removeAny(this.#target.temporary);
   }
 }
 
@@ -315,10 +316,6 @@ class FolderFile implements SegmentFile {
     if (read === 0) throw new SegmentDamaged(this.name, null, `it ends at byte ${at}`);
     return read;
   }
-}
-
-function ignoreMissing(error: unknown): void {
-  if (errorCode(error) !== "ENOENT") throw error;
 }
 
 /** What the device cannot give back is damaged; anything else is no matter of this file. */
