@@ -36,7 +36,6 @@ const LEAST_FOR_CATALOG = 2;
 
 /** A start does not wait for a store that does not answer. */
 const ASKING = { attempts: 2, requestMs: 5_000 };
-const NOT_ASKED = "whose the objects are could not be found out yet; nothing is removed until it is";
 
 /** Throws `failed_precondition` for what does not work with a database, and for a folder that is more than a cache. */
 export async function openDatabase(
@@ -64,7 +63,7 @@ export async function openDatabase(
   const databases = [connect(forCatalog), connect(connections - forCatalog)] as const;
   const manifests = new PostgresManifests(databases[1]);
   const owner = objects && ownerOf(objects, manifests);
-  await owner?.require().catch((error: unknown) => refuseStranger(error, databases, options.log));
+  await owner?.require().catch((error: unknown) => refuseStranger(error, databases, options));
   const store = new PostgresCatalogStore(databases[0]);
   const catalog = await openSharedCatalog(folder, store, { quotas });
   const { maxLogBytes, appendAttempts, checkpointAfterBytes, checkpointQuietMs } = settings;
@@ -114,13 +113,15 @@ export async function openDatabase(
 async function refuseStranger(
   error: unknown,
   databases: readonly PostgresDatabase[],
-  log: DatabaseOptions["log"],
+  { objects, log }: DatabaseOptions,
 ): Promise<void> {
   if (error instanceof SheafError && error.code === "failed_precondition") {
     await Promise.all(databases.map((database) => database.close()));
     throw error;
   }
-  log?.({ level: "warn", message: NOT_ASKED, error: describeError(error) });
+  const place = `bucket ${objects?.bucket} at ${objects?.endpoint}`;
+  const message = `whose objects are in ${place} could not be found out; nothing is removed there until it is`;
+  log?.({ level: "warn", message, error: describeError(error) });
 }
 
 function ownerOf(objects: EngineObjects, manifests: PostgresManifests): PrefixOwner {
