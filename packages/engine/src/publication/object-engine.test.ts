@@ -298,6 +298,18 @@ describe("a prefix of an object store", () => {
     await shared.sweep();
   });
 
+  it("is the only one of its database", async () => {
+    const shared = cluster();
+    await shared.close(await shared.open());
+    const elsewhere = new ObjectCluster(shared.database, { ...shared.objects, prefix: "elsewhere/" });
+    await expect(elsewhere.open()).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: expect.stringContaining("s3://sheaf-test/elsewhere/") as string,
+    });
+    expect(await elsewhere.store.list("cluster/")).toEqual([]);
+    await shared.open();
+  });
+
   it("is given to neither of two databases that begin at the same moment", async () => {
     const shared = cluster();
     const other = new ObjectCluster(stores.database.settings(), shared.objects);
@@ -313,7 +325,7 @@ describe("a prefix of an object store", () => {
       },
     });
     await expect(raced.require()).rejects.toMatchObject({ code: "failed_precondition" });
-    expect(await shared.store.list("cluster/")).toEqual([`cluster/${await other.manifests.cluster()}`]);
+    expect(await shared.store.list("cluster/")).toEqual([`cluster/${(await other.manifests.cluster()).id}`]);
   });
 
   it("is served while the store cannot be asked whose it is, and nothing is removed from it then", async () => {

@@ -11,7 +11,7 @@ const FOLDER = "cluster/";
 
 export interface PrefixOwnerOptions {
   readonly store: Pick<ObjectStore, "list" | "put" | "remove">;
-  readonly manifests: Pick<PostgresManifests, "cluster">;
+  readonly manifests: Pick<PostgresManifests, "cluster" | "mark">;
   /** Bucket and prefix, as an operator knows them. */
   readonly place: string;
 }
@@ -23,22 +23,32 @@ export class PrefixOwner {
     this.#options = options;
   }
 
-  /** Marks a prefix that is nobody's. Throws `failed_precondition`, which names both, for one of another database. */
+  /**
+   * Marks a prefix that is nobody's, where the database has none. Throws `failed_precondition`, which names both, for a prefix of
+   * another database, and for a database whose objects are elsewhere.
+   */
   async require(): Promise<void> {
-    const { store, manifests } = this.#options;
-    const own = await manifests.cluster();
+    const { store, manifests, place } = this.#options;
+    const { id: own, isMarked } = await manifests.cluster();
     const known = await store.list(FOLDER);
     this.#refuseOthers(own, known);
-    if (known.length > 0) return;
+    if (known.length > 0) return isMarked ? undefined : manifests.mark();
+    const mark = `${FOLDER}${own}`;
+    if (isMarked)
+      throw new SheafError(
+        "failed_precondition",
+        `the objects of this database (cluster ${own}) are not under ${place}: name the bucket and prefix that its other servers have; where they are there, put the object ${mark} back`,
+      );
     const text = Buffer.from(`The objects beside this folder are those of the Sheaf cluster ${own}.\n`);
-    await store.put(`${FOLDER}${own}`, text, createHash("md5").update(text).digest());
+    await store.put(mark, text, createHash("md5").update(text).digest());
     try {
       // Servers of another database may have begun at the same moment. Then neither has it.
       this.#refuseOthers(own, await store.list(FOLDER));
     } catch (error) {
-      await store.remove(`${FOLDER}${own}`);
+      await store.remove(mark);
       throw error;
     }
+    await manifests.mark();
   }
 
   #refuseOthers(own: string, known: readonly string[]): void {

@@ -143,7 +143,8 @@ export class FolderFiles implements SegmentFiles {
   }
 
   async removeUnfinished(): Promise<void> {
-    for (const name of await this.#entries()) if (UNFINISHED.test(name)) await removeAny(join(this.#folder, name));
+    for (const name of await this.#entries())
+      if (UNFINISHED.test(name)) await removeAny(join(this.#folder, name));
   }
 
   get #quarantine(): string {

@@ -93,7 +93,7 @@ export const MIGRATIONS: readonly Migration[] = [
     // Programs that do not know whose objects are whose do not look. The id is PostgreSQL's to make, for programs that begin at once make one.
     oldest: 9,
     statements: (schema) => [
-      `create table ${schema}.cluster (id text primary key, listed timestamptz not null default now())`,
+      `create table ${schema}.cluster (id text primary key, marked boolean not null default false, listed timestamptz not null default now())`,
       `insert into ${schema}.cluster (id) values (gen_random_uuid()::text)`,
     ],
   },

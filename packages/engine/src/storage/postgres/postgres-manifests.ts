@@ -100,10 +100,15 @@ export class PostgresManifests {
     await this.#change(this.#sql.removed, [name]);
   }
 
-  /** Of this database and its copies, made with its tables. */
-  async cluster(): Promise<string> {
+  /** Id of this database and its copies, made with its tables, and whether an object says that a prefix is its. */
+  async cluster(): Promise<{ readonly id: string; readonly isMarked: boolean }> {
     const [row] = await this.#database.read(this.#sql.cluster);
-    return String(row!["id"]);
+    return { id: String(row!["id"]), isMarked: row!["marked"] === true };
+  }
+
+  /** Such an object is there. */
+  async mark(): Promise<void> {
+    await this.#change(this.#sql.mark, []);
   }
 
   /** Whether nobody has claimed for so long to look for objects that no file knows; then the caller has. */

@@ -308,7 +308,8 @@ function objectsIn(schema: string) {
     adopt: `insert into ${segment} (id, state, bytes)
       select name, case when name like '%.records' then 'live' else 'staged' end, 0 from unnest($1::text[]) as name
       on conflict do nothing`,
-    cluster: `select id from ${schema}.cluster`,
+    cluster: `select id, marked from ${schema}.cluster`,
+    mark: `update ${schema}.cluster set marked = true`,
     /** One server in so many milliseconds. */
     claimListing: `update ${schema}.cluster set listed = now()
       where listed <= now() - interval '1 millisecond' * $1::float8 returning id`,
