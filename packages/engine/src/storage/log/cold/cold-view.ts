@@ -47,6 +47,8 @@ export class ColdView implements LogView {
   keptAfter: number | null = null;
 
   readonly #mostReadBytes: number;
+  /** Called when the file turns out to be damaged, or another one. */
+  onDamaged: () => void = () => {};
 
   private constructor(
     file: RecordFile,
@@ -242,6 +244,7 @@ export class ColdView implements LogView {
       // Another view has taken the place of this one.
       if (this.#isClosed) return;
       if (!(error instanceof SegmentDamaged)) throw error;
+      this.onDamaged();
       const words = "records of the collection are damaged or missing in the object store";
       throw new SheafError("collection_unavailable", `${words}: ${error.file}`, { cause: error });
     }

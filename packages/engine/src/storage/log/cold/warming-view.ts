@@ -69,6 +69,8 @@ export class WarmingView extends ForwardingStore implements LogView, PerhapsAbse
     this.#leave = leave;
     this.#cold = cold;
     this.#view = cold;
+    // Filling finds out whether it still is, and has the collection opened again.
+    cold.onDamaged = () => this.#beginNow();
   }
 
   /** `null`: the view is to be filled first, for lack of a file, or since that takes no longer. */
