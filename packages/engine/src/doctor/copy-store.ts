@@ -1,8 +1,9 @@
-/** A compacting copy of one environment, proven to hold the same, for `compactFolder`. Runs in the inspection process. */
+/** A copy of one environment without what was removed, proven to hold the same, for `compactFolder`. Runs in the inspection process. */
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { damagedStore } from "../storage/corrupt-data-error.ts";
 import { createDiskSpace } from "../storage/folder/disk-space.ts";
+import { copyEntries } from "../storage/lmdb/copy-entries.ts";
 import { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
 import { proveEnvironment } from "./prove-environment.ts";
 
@@ -28,7 +29,7 @@ export async function copyStore({ folder, name, to }: StoreCopy): Promise<Copied
   let entries: number;
   try {
     entries = environment.whole.entryCount;
-    await environment.copyTo(to);
+    await copyInto(to, environment);
   } finally {
     await environment.close();
   }
@@ -36,4 +37,14 @@ export async function copyStore({ folder, name, to }: StoreCopy): Promise<Copied
   if (copied !== entries) throw damagedStore(name, `${copied} of ${entries} entries were copied`);
   const size = (path: string): number => statSync(join(path, "data.mdb")).size;
   return { before: size(folder), after: size(to) };
+}
+
+/** Entry by entry: in a copy of pages, keys of removed entries stay where they once divided two of them. */
+async function copyInto(folder: string, environment: LmdbEnvironment): Promise<void> {
+  const copy = new LmdbEnvironment({ folder, name: "the copy", disk: environment.disk });
+  try {
+    await copyEntries(environment, copy);
+  } finally {
+    await copy.close();
+  }
 }
