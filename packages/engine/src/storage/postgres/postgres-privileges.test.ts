@@ -82,7 +82,8 @@ describe("rights in PostgreSQL", () => {
   });
 
   it("are enough for an index node, which changes neither records nor the catalog", async () => {
-    const engine = await open("sheaf_server", objects.settings());
+    const store = objects.settings();
+    const engine = await open("sheaf_server", store);
     const ref = await makeCollection(engine);
     await write(engine, ref, "add", ...Array.from({ length: ROWS }, (_, i) => row(i)));
     const settings = { ...as("sheaf_index"), role: "index", checkpointAfterBytes: 1_000 } as const;
@@ -94,7 +95,7 @@ describe("rights in PostgreSQL", () => {
         index: INDEX,
         log: (entry) => problems.push(entry),
       },
-      objects: { ...objects.settings(), publication: EAGER },
+      objects: { ...store, publication: EAGER },
     });
     onTestFinished(() => node.close());
     await expect.poll(async () => (await node.statistics()).databaseIndexJobs).toBeGreaterThan(0);
