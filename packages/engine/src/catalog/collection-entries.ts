@@ -117,6 +117,11 @@ export function unknownCollection(id: string): SheafError {
   return new SheafError("not_found", `Collection [${id}] does not exist.`);
 }
 
+/** Of a call that came to a collection which was dropped meanwhile. */
+export function isGone(error: unknown): boolean {
+  return error instanceof SheafError && error.code === "not_found";
+}
+
 /** In order of creation. */
 export function listCollections(
   view: CatalogView,

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { takeSlice } from "@sheaf/process";
 import { type CancelSignal, type CollectionRef, SheafError, partitionsOf } from "@sheaf/protocol";
+import { isGone } from "../catalog/collection-entries.ts";
 import type { Archive, Archiving } from "../archive/archive.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { CollectionEntry } from "../catalog/catalog-codec.ts";
@@ -363,8 +364,7 @@ export class CollectionOpener {
       return await this.#touching(id, () => this.#measure(id));
     } catch (error) {
       // Dropped meanwhile, which is no problem.
-      const isGone = error instanceof SheafError && error.code === "not_found";
-      if (!isGone) this.#options.onProblem(error, id);
+      if (!isGone(error)) this.#options.onProblem(error, id);
       return { records: 0, bytes: this.#options.folder.collectionBytes(id) };
     }
   }

@@ -43,10 +43,9 @@ export const PUBLISHING_AT_ONCE = { operations: 1, afterMs: 0 };
 
 /** Collections that publish at a time, and files that are fetched. */
 const PUBLISHING = 2;
+const FETCHING = 4;
 /** Whatever else is there is not removed. */
 const OBJECT_NAME = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.(?:seg|dead|records)$/;
-
-const FETCHING = 4;
 
 export interface PublishedIndexesOptions {
   /** Closed with this. */

@@ -11,7 +11,7 @@
 import { existsSync, readdirSync, rmSync, rmdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { takeSlice } from "@sheaf/process";
-import { SheafError } from "@sheaf/protocol";
+import { isGone } from "../../catalog/collection-entries.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { CollectionEntry } from "../../catalog/catalog-codec.ts";
 import type { DataFolder } from "../../storage/folder/data-folder.ts";
@@ -115,8 +115,7 @@ export class ShareJoiner {
         (await catalog.entry(id)).shared ? this.#removeFiles(id) : this.#join(id),
       );
     } catch (error) {
-      const isGone = error instanceof SheafError && error.code === "not_found";
-      if (!isGone) onProblem(error, id);
+      if (!isGone(error)) onProblem(error, id);
       return "done";
     }
   }

@@ -1,6 +1,7 @@
 /** How large the catalog is, for metrics: a database that is slow or away must not hold up what else is measured. */
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { EngineStatistics } from "../../engine.ts";
+import { within } from "../../storage/within.ts";
 
 type Size = Pick<EngineStatistics, "collections" | "catalogBytes">;
 
@@ -19,10 +20,7 @@ export class CatalogSize {
   /** As the catalog says, or as it said last where it does not answer in time. */
   async read(): Promise<Size> {
     this.#asking ??= this.#ask().finally(() => void (this.#asking = null));
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => void (timer = setTimeout(resolve, ANSWER_MS)));
-    await Promise.race([this.#asking, late]);
-    clearTimeout(timer);
+    await within(this.#asking, ANSWER_MS);
     return this.#known;
   }
 

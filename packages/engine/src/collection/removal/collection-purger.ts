@@ -9,7 +9,8 @@
  */
 import { rm } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { type Cancellation, SheafError } from "@sheaf/protocol";
+import type { Cancellation } from "@sheaf/protocol";
+import { isGone } from "../../catalog/collection-entries.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { StoreHead } from "../../storage/record-store.ts";
 import { replaceStore } from "../../storage/folder/replace-store.ts";
@@ -81,8 +82,7 @@ export class CollectionPurger {
       if (age < afterMs * DUE || (age < afterMs * WITHOUT_WAITING && !pool.isIdle(id))) return;
       await this.#purge(id, mark);
     } catch (error) {
-      const isGone = error instanceof SheafError && error.code === "not_found";
-      if (!this.#closing.aborted && !isGone) onProblem(error, id);
+      if (!this.#closing.aborted && !isGone(error)) onProblem(error, id);
     }
   }
 

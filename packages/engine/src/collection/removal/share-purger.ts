@@ -8,7 +8,8 @@ import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from "n
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { takeSlice } from "@sheaf/process";
-import { type Cancellation, SheafError } from "@sheaf/protocol";
+import type { Cancellation } from "@sheaf/protocol";
+import { isGone } from "../../catalog/collection-entries.ts";
 import type { DataFolder } from "../../storage/folder/data-folder.ts";
 import type { SharedStores } from "../../storage/lmdb/shared-stores.ts";
 import type { StoreHead } from "../../storage/record-store.ts";
@@ -189,11 +190,6 @@ export class SharePurger {
   #markFile(name: string): string {
     return join(this.#options.folder.path, name, "purged.json");
   }
-}
-
-/** Dropped meanwhile. */
-function isGone(error: unknown): boolean {
-  return error instanceof SheafError && error.code === "not_found";
 }
 
 function isMark(value: unknown): value is ShareMark {

@@ -1,5 +1,6 @@
 /** The seam between checkpoints and whatever keeps files of records for all servers: an object store. */
-import type { CancelSignal } from "@sheaf/protocol";
+import { type CancelSignal, SheafError } from "@sheaf/protocol";
+import type { SegmentDamaged } from "../files/segment-damaged.ts";
 import type { ReadOptions } from "../files/segment-files.ts";
 import type { RecordStore } from "../record-store.ts";
 import type { RecordFile } from "./record-file.ts";
@@ -30,6 +31,12 @@ export function recordFileName(uuid: string): string {
 /** Another server, which was told, can answer. */
 export const OBJECTS_UNKNOWN =
   "the records of the collection are in an object store, which this server was not told of (--objects)";
+
+/** The file that has the records of a collection, or is missing. */
+export function damagedRecords(error: SegmentDamaged): SheafError {
+  const words = "the records of the collection are damaged or missing in the object store";
+  return new SheafError("collection_unavailable", `${words}: ${error.file}`, { cause: error });
+}
 
 /** What a checkpoint names is such a file, not a log. */
 export function isRecordFile(place: string): boolean {

@@ -12,7 +12,13 @@ import { runInTurns } from "../steps.ts";
 import type { StoredRecord } from "../stored-record.ts";
 import { recordBytes } from "../values/record-bytes.ts";
 import { decodeBatch, encodeBatch } from "./batch-codec.ts";
-import { type CheckpointFiles, OBJECTS_UNKNOWN, type WrittenFile, isRecordFile } from "./checkpoint-files.ts";
+import {
+  type CheckpointFiles,
+  OBJECTS_UNKNOWN,
+  type WrittenFile,
+  damagedRecords,
+  isRecordFile,
+} from "./checkpoint-files.ts";
 import {
   CHECKPOINT_EPOCH,
   MAX_LOG_BYTES,
@@ -156,8 +162,7 @@ export async function readCheckpoint(
     if (!(error instanceof SegmentDamaged)) throw error;
     // Objects go long after a checkpoint has ceased to name them; so long a reader may take, or be paused.
     if ((await log.checkpoint(collection))?.place !== checkpoint.place) throw new ViewVoid();
-    const words = "the records of the collection are damaged or missing in the object store";
-    throw new SheafError("collection_unavailable", `${words}: ${error.file}`, { cause: error });
+    throw damagedRecords(error);
   }
   // The order of older operations is not in it.
   await view.forgetUpTo(checkpoint.sequence);

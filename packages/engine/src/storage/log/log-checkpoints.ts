@@ -42,6 +42,7 @@ export interface LogCheckpointsOptions {
 
 /** A copy is of a state that was the newest a moment before. */
 const COUNTED_STATES = 256;
+/** After one that failed, or that another server was faster with. */
 const PAUSE_MS = 10_000;
 export const QUIET_MS = 150_000;
 
@@ -72,11 +73,8 @@ export class LogCheckpoints {
   /** The log had so many records when it came to this sequence number. */
   counted(sequence: number, records: number): void {
     this.#counts.set(sequence, records);
-    if (this.#counts.size <= COUNTED_STATES) return;
-    for (const oldest of this.#counts.keys()) {
-      this.#counts.delete(oldest);
-      return;
-    }
+    const [oldest] = this.#counts.keys();
+    if (this.#counts.size > COUNTED_STATES) this.#counts.delete(oldest!);
   }
 
   /** Begins where it is due. */

@@ -5,6 +5,7 @@
  */
 import { SheafError } from "@sheaf/protocol";
 import type { CatalogNews } from "../catalog/catalog-news.ts";
+import { within } from "../within.ts";
 
 /** A change by another process counts within a second: once a poll is due and has been answered. */
 const POLL_MS = 400;
@@ -92,10 +93,7 @@ export class CatalogState {
     const isDue = this.#polling === null && this.#now() - this.#pollAt >= (this.#isAway ? POLL_MS : 0);
     if (isDue) this.#polling = this.#ask().finally(() => void (this.#polling = null));
     if (this.#polling === null || this.#isAway) return;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => void (timer = setTimeout(resolve, ANSWER_MS)));
-    await Promise.race([this.#polling, late]);
-    clearTimeout(timer);
+    await within(this.#polling, ANSWER_MS);
   }
 
   async #ask(): Promise<void> {

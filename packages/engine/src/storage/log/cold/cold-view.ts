@@ -15,6 +15,7 @@ import type { StoreChange, StoreHead, StoreView, StoredChange } from "../../reco
 import { type Steps, isInSteps, runInTurns } from "../../steps.ts";
 import type { DocumentVersion, StoredRecord, VectorDistance, VectorVersion } from "../../stored-record.ts";
 import { recordBytes } from "../../values/record-bytes.ts";
+import { damagedRecords } from "../checkpoint-files.ts";
 import type { Checkpoint } from "../commit-log.ts";
 import type { LogView } from "../logged-record-store.ts";
 import type { RecordDirectory, RecordFile } from "../record-file.ts";
@@ -245,8 +246,7 @@ export class ColdView implements LogView {
       if (this.#isClosed) return;
       if (!(error instanceof SegmentDamaged)) throw error;
       this.onDamaged();
-      const words = "records of the collection are damaged or missing in the object store";
-      throw new SheafError("collection_unavailable", `${words}: ${error.file}`, { cause: error });
+      throw damagedRecords(error);
     }
   }
 

@@ -10,6 +10,7 @@ import { ForwardingStore } from "../../forwarding-store.ts";
 import type { StoreChange, StoreView } from "../../record-store.ts";
 import { type Steps, runInTurns } from "../../steps.ts";
 import { TurnLock } from "../../turn-lock.ts";
+import { within } from "../../within.ts";
 import { decodeBatch } from "../batch-codec.ts";
 import { type CheckpointPlaces, readCheckpoint } from "../checkpoint-log.ts";
 import { isRecordFile } from "../checkpoint-files.ts";
@@ -306,18 +307,7 @@ function unlessDamaged(error: unknown): null {
 
 /** 503 where it takes longer than a call waits. */
 async function waitFor(work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(beingRead()), WAIT_MS).unref();
-  });
-  try {
-    await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-function beingRead(): SheafError {
+  if (await within(work, WAIT_MS)) return;
   const words = "the records of the collection are being read; try again";
-  return new SheafError("unavailable", words, { retryAfterSeconds: 5 });
+  throw new SheafError("unavailable", words, { retryAfterSeconds: 5 });
 }
