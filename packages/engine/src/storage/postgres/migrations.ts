@@ -97,4 +97,9 @@ export const MIGRATIONS: readonly Migration[] = [
       `insert into ${schema}.cluster (id) values (gen_random_uuid()::text)`,
     ],
   },
+  {
+    // PostgreSQL tries to compress long values, which takes longer than writing them, and vectors hardly shrink.
+    oldest: 9,
+    statements: (schema) => [`alter table ${schema}.log alter column body set storage external`],
+  },
 ];

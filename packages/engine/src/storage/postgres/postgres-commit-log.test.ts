@@ -80,6 +80,24 @@ it("keeps the ids of batches for a day after they were trimmed", async () => {
   expect(await log.find("c", young.id)).toBe(2);
 });
 
+it("stores bodies as they are, for a server that compresses them takes longer than one that writes them", async () => {
+  const settings = server.settings();
+  const [log, database] = [
+    new PostgresCommitLog(new PostgresDatabase(settings)),
+    new PostgresDatabase(settings),
+  ];
+  onTestFinished(async () => {
+    await log.close();
+    await database.close();
+  });
+  await log.create("c", { epoch: "epoch", state: STATE });
+  await log.append("c", START, { batches: [batch(1, "a text ".repeat(10_000))], state: STATE });
+  const [row] = await database.read(
+    `select pg_column_size(body) as stored, length(body) as bytes from ${settings.schema}.log`,
+  );
+  expect(row).toEqual({ stored: 70_000, bytes: 70_000 });
+});
+
 it("sweeps logs whose collection is long gone and what a drop has left, and no other", async () => {
   const settings = server.settings();
   const database = new PostgresDatabase(settings);
