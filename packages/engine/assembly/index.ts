@@ -12,6 +12,7 @@ export { scoreCentroids } from "./centroids";
 export { toWords, nearestCentroids, addWords } from "./nearest";
 export { placeVector } from "./place";
 export { scoreCodes } from "./score-codes";
+export { copyCodes } from "./copy-codes";
 export { encodeNibbles, refineCandidates } from "./nibbles";
 export { keepBest } from "./candidates";
 export { crc32c } from "./checksum";

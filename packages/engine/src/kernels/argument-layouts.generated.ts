@@ -37,6 +37,18 @@ export const COMPARE = {
   distance: "f32",
 } as const;
 
+export const COPY = {
+  records: "u32",
+  codeBytes: "u32",
+  copiedBytes: "u32",
+  ids: "u32",
+  count: "u32",
+  blocks: "u32",
+  factors: "u32",
+  biases: "u32",
+  lists: "u32",
+} as const;
+
 export const WORDS = {
   vectors: "u32",
   width: "u32",

@@ -7,6 +7,7 @@ import type {
   CHECKSUM,
   CODES,
   COMPARE,
+  COPY,
   ENCODE,
   FLOATS,
   NEAREST,
@@ -55,6 +56,8 @@ export interface Kernels {
   readonly placeVector: (place: BlockPointer<typeof PLACE>) => void;
   /** Estimated scores of single rows. */
   readonly scoreCodes: (codes: BlockPointer<typeof CODES>) => void;
+  /** Copies the 1-bit codes of single rows to blocks for FastScan. */
+  readonly copyCodes: (copy: BlockPointer<typeof COPY>) => void;
   /** Makes 4-bit codes of rows. */
   readonly encodeNibbles: (encode: BlockPointer<typeof ENCODE>) => void;
   /** Scores candidates by their 4-bit codes. */

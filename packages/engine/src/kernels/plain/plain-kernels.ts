@@ -5,6 +5,7 @@
 import type { Kernels } from "../kernels.ts";
 import { keepBest } from "./candidates.ts";
 import { compareVector } from "./compare.ts";
+import { copyCodes } from "./copy-codes.ts";
 import { addFrequencies, addPostings, boundSums, collectSums, countPostings } from "./postings.ts";
 import { addWords, nearestCentroids, toWords } from "./nearest.ts";
 import { encodeNibbles, refineCandidates } from "./nibbles.ts";
@@ -39,6 +40,7 @@ export function createPlainKernels(buffer: ArrayBuffer): Kernels {
     addWords: (pointer) => addWords(views, pointer),
     placeVector: (pointer) => placeVector(views, pointer),
     scoreCodes: (pointer) => scoreCodes(views, pointer),
+    copyCodes: (pointer) => copyCodes(views, pointer),
     encodeNibbles: (pointer) => encodeNibbles(views, pointer),
     refineCandidates: (pointer) => refineCandidates(views, pointer),
     keepBest: (pointer) => keepBest(views, pointer),

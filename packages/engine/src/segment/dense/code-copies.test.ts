@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { IndexMemory } from "../../storage/files/index-memory.ts";
-import { CodeCopies } from "./code-copies.ts";
+import { CodeCopies, endlessShare } from "./code-copies.ts";
 import { DenseSegment } from "./dense-segment.ts";
 import { halvesToFloats } from "./half-float.ts";
 import { COPIED_PER_CALL, copiedRows } from "./segment-layout.ts";
@@ -35,8 +35,8 @@ describe("CodeCopies", () => {
   it("copies the codes of slots that are asked for a second time", () => {
     const segment = filledSegment();
     const copies = new CodeCopies(segment);
-    expect(copies.of(SLOTS)).toBeNull();
-    const copy = copies.of(SLOTS) ?? [];
+    expect(copies.of(SLOTS, endlessShare())).toBeNull();
+    const copy = copies.of(SLOTS, endlessShare()) ?? [];
     expect(copy).toHaveLength(2);
     const { memory, at, codeBytes } = segment.layout;
     const rows = copiedRows(CAPACITY);
@@ -49,8 +49,23 @@ describe("CodeCopies", () => {
       expect(memory.f32(at.copiedBiases, rows)[row]).toBe(segment.biases[slot]);
       expect(memory.u16(at.copiedLists, rows)[row]).toBe(slot < CAPACITY / 2 ? 0 : 1);
     }
-    expect(copies.of(SLOTS)).toBe(copy);
-    expect(copies.of(SLOTS.slice())).toBeNull();
+    expect(copies.of(SLOTS, endlessShare())).toBe(copy);
+    expect(copies.of(SLOTS.slice(), endlessShare())).toBeNull();
+    segment.close();
+  });
+
+  it("makes a copy in shares, and has none before it is complete", () => {
+    const segment = filledSegment();
+    const copies = new CodeCopies(segment);
+    copies.of(SLOTS, endlessShare());
+    const shares = [1, 0, 3].map((left) => ({ left, atOnce: 1 }));
+    const made = shares.map((share) =>
+      [copies.known(SLOTS), copies.of(SLOTS, share)].map((copy) => copy?.length),
+    );
+    const none = [undefined, undefined];
+    expect(made).toEqual([none, none, [undefined, 2]]);
+    expect(shares.map(({ left }) => left)).toEqual([0, 0, 2]);
+    expect(copies.known(SLOTS)).toBe(copies.of(SLOTS, { left: 0, atOnce: 0 }));
     segment.close();
   });
 
@@ -59,8 +74,8 @@ describe("CodeCopies", () => {
     for (const { layout } of [segment, bare])
       expect(layout.at.copiedSteps - layout.at.copiedNibbles > 0).toBe(layout === segment.layout);
     const copies = new CodeCopies(segment);
-    copies.of(SLOTS);
-    const copy = copies.of(SLOTS) ?? [];
+    copies.of(SLOTS, endlessShare());
+    const copy = copies.of(SLOTS, endlessShare()) ?? [];
     const { memory, at, width } = segment.layout;
     const vector = new Float32Array(width);
     for (const [i, slot] of SLOTS.entries()) {
@@ -72,8 +87,8 @@ describe("CodeCopies", () => {
       expect(memory.f32(at.copiedLosses, row + 1)[row]).toBeLessThan(0.5 * Math.hypot(...vector));
     }
     const none = new CodeCopies(bare);
-    none.of(SLOTS);
-    expect(none.of(SLOTS)).toHaveLength(2);
+    none.of(SLOTS, endlessShare());
+    expect(none.of(SLOTS, endlessShare())).toHaveLength(2);
     segment.close();
     bare.close();
   });
@@ -86,7 +101,8 @@ describe("CodeCopies", () => {
     const filters = Array.from({ length: fit + 1 }, (_, i) =>
       Uint32Array.from({ length: 64 }, (__, j) => i + j),
     );
-    const copyOf = (i: number): unknown => copies.of(filters[i]!) ?? copies.of(filters[i]!);
+    const copyOf = (i: number): unknown =>
+      copies.of(filters[i]!, endlessShare()) ?? copies.of(filters[i]!, endlessShare());
     const made = filters.slice(0, fit).map((_, i) => copyOf(i));
     expect(new Set(made.flat()).size).toBe(fit);
     expect(made.map((copy, i) => copyOf(i) === copy)).not.toContain(false);
@@ -97,8 +113,8 @@ describe("CodeCopies", () => {
     expect(others.map((i) => copyOf(i) === made[i])).not.toContain(false);
     expect(copyOf(1)).not.toBe(made[1]);
     // More than all the room there is.
-    const all = Uint32Array.from({ length: fit * COPIED_PER_CALL + 1 }, () => 0);
-    expect([copies.of(all), copies.of(all)]).toEqual([null, null]);
+    const tooMany = Uint32Array.from({ length: fit * COPIED_PER_CALL + 1 }, () => 0);
+    expect([copies.of(tooMany, endlessShare()), copies.of(tooMany, endlessShare())]).toEqual([null, null]);
     expect(copyOf(0)).toBe(made[0]);
     segment.close();
   });
@@ -112,8 +128,8 @@ describe("CodeCopies", () => {
     const memory = index.forSegment();
     const copies = new CodeCopies(segment, memory);
     const asked = (slots: Uint32Array): number | null => {
-      copies.of(slots);
-      return copies.of(slots)?.length ?? null;
+      copies.of(slots, endlessShare());
+      return copies.of(slots, endlessShare())?.length ?? null;
     };
     expect(asked(SLOTS)).toBe(2);
     expect(index.taken.copies).toBe(2 * chunk);

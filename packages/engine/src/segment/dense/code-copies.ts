@@ -1,12 +1,13 @@
 /**
  * Codes of the slots of a filter, copied side by side. Gathering them one by one from all over a segment takes several
  * times as long, so a filter that is asked for again is worth a copy: its 1-bit codes in blocks for FastScan and, where
- * the segment has vectors, 4-bit codes of them. The copies used last are kept, as many as there is room for: in the
- * segment's own memory, and in that of all indexes, which gets its bytes back when the segment is closed.
+ * the segment has vectors, 4-bit codes of them. Searches make a copy in shares, none of which takes long, and use it once
+ * it is complete. The copies used last are kept, as many as there is room for: in the segment's own memory, and in that of
+ * all indexes, which gets its bytes back when the segment is closed.
  */
 import type { SegmentMemory } from "../../storage/files/index-memory.ts";
 import { type ArgumentBlock, setFields } from "../../kernels/argument-block.ts";
-import { ENCODE } from "../../kernels/argument-layouts.generated.ts";
+import { COPY, ENCODE } from "../../kernels/argument-layouts.generated.ts";
 import type { DenseSegment } from "./dense-segment.ts";
 import { COPIED_PER_CALL, copiedRows } from "./segment-layout.ts";
 
@@ -15,6 +16,28 @@ const COPIED_ROW_BYTES = 4 * 4 + 2;
 
 /** The first row of every chunk of a copy. Chunks are `COPIED_PER_CALL` rows, of which the last may have fewer. */
 export type CodeCopy = readonly number[];
+
+/** What one search may copy, in chunks: some 0.7 ms each. */
+export interface CopyingShare {
+  /** In all segments together, from here on. */
+  left: number;
+  readonly atOnce: number;
+}
+
+export function copyingShare(): CopyingShare {
+  return { left: 8, atOnce: 2 };
+}
+
+/** For what cannot wait. */
+export function endlessShare(): CopyingShare {
+  return { left: Infinity, atOnce: Infinity };
+}
+
+interface GrowingCopy {
+  readonly rows: CodeCopy;
+  /** Chunks that are copied. */
+  copied: number;
+}
 
 export class CodeCopies {
   readonly #segment: DenseSegment;
@@ -26,7 +49,7 @@ export class CodeCopies {
   /** Those of no copy, by their first row. */
   readonly #free: number[] = [];
   /** By the slots, the one used last at the end. */
-  readonly #copies = new Map<Uint32Array, CodeCopy>();
+  readonly #copies = new Map<Uint32Array, GrowingCopy>();
   readonly #askedOnce = new WeakSet<Uint32Array>();
   /** Whether the copies have 4-bit codes. */
   #hasRows: boolean;
@@ -40,39 +63,45 @@ export class CodeCopies {
     this.#chunks = copiedRows(segment.capacity) / COPIED_PER_CALL;
   }
 
-  /** The copy of these slots if there is one. `of` will always have one then, the same or made anew. */
+  /** The copy of these slots if it is complete. With an endless share `of` will always have one then, the same or made anew. */
   known(slots: Uint32Array): CodeCopy | null {
-    return this.#segment.hasRows === this.#hasRows ? (this.#copies.get(slots) ?? null) : null;
+    if (this.#segment.hasRows !== this.#hasRows) return null;
+    const copy = this.#copies.get(slots);
+    return copy !== undefined && isComplete(copy) ? copy.rows : null;
   }
 
-  /** The copy of these slots, made when they are asked for a second time; `null`: there is none. */
-  of(slots: Uint32Array): CodeCopy | null {
+  /**
+   * The copy of these slots, begun when they are asked for a second time and made as far as the share goes; `null`: there
+   * is none yet, or no room for one.
+   */
+  of(slots: Uint32Array, share: CopyingShare): CodeCopy | null {
     if (this.#segment.hasRows !== this.#hasRows) this.#clear();
-    const copy = this.#copies.get(slots) ?? this.#make(slots);
+    const copy = this.#copies.get(slots) ?? this.#begin(slots);
     if (copy === null) return null;
     this.#copies.delete(slots);
     this.#copies.set(slots, copy);
-    return copy;
+    for (let most = share.atOnce; !isComplete(copy) && share.left > 0 && most > 0; most--) {
+      share.left--;
+      const first = copy.copied * COPIED_PER_CALL;
+      this.#rows.write(copy.rows[copy.copied++]!, slots.subarray(first, first + COPIED_PER_CALL));
+    }
+    return isComplete(copy) ? copy.rows : null;
   }
 
   /** Vectors have been loaded since: copies are made anew, with 4-bit codes. */
   #clear(): void {
     this.#hasRows = this.#segment.hasRows;
-    for (const copy of this.#copies.values()) this.#free.push(...copy);
+    for (const { rows } of this.#copies.values()) this.#free.push(...rows);
     this.#copies.clear();
   }
 
-  #make(slots: Uint32Array): CodeCopy | null {
+  #begin(slots: Uint32Array): GrowingCopy | null {
     const chunks = Math.ceil(slots.length / COPIED_PER_CALL);
     if (!this.#askedOnce.has(slots) || chunks > this.#chunks) {
       this.#askedOnce.add(slots);
       return null;
     }
-    if (!this.#hasFree(chunks)) return null;
-    const copy = this.#free.splice(0, chunks);
-    for (const [i, row] of copy.entries())
-      this.#rows.write(row, slots.subarray(i * COPIED_PER_CALL, (i + 1) * COPIED_PER_CALL));
-    return copy;
+    return this.#hasFree(chunks) ? { rows: this.#free.splice(0, chunks), copied: 0 } : null;
   }
 
   /** Makes room, first of what was never used; `false`: there is too little. */
@@ -82,35 +111,34 @@ export class CodeCopies {
       this.#free.push(this.#made++ * COPIED_PER_CALL);
     }
     if (chunks > this.#made) return false;
-    for (const [forgotten, copy] of this.#copies) {
+    for (const [forgotten, { rows }] of this.#copies) {
       if (this.#free.length >= chunks) break;
       this.#copies.delete(forgotten);
-      this.#free.push(...copy);
+      this.#free.push(...rows);
     }
     return true;
   }
 }
 
+function isComplete({ rows, copied }: GrowingCopy): boolean {
+  return copied === rows.length;
+}
+
 /** The room for copies in a segment's kernel memory. */
 class CopiedRows {
   readonly #segment: DenseSegment;
+  readonly #copy: ArgumentBlock<typeof COPY>;
   readonly #encode: ArgumentBlock<typeof ENCODE>;
   readonly #slots: Uint32Array;
-  readonly #blocks: Uint8Array;
-  readonly #factors: Float32Array;
-  readonly #biases: Float32Array;
-  readonly #lists: Uint16Array;
 
   constructor(segment: DenseSegment) {
-    const { memory, at, width, codeBytes } = segment.layout;
-    const rows = copiedRows(segment.capacity);
+    const { memory, at, width, codeBytes, recordCodeBytes } = segment.layout;
     this.#segment = segment;
+    this.#copy = memory.block(COPY);
     this.#encode = memory.block(ENCODE);
     this.#slots = memory.u32(at.slots, COPIED_PER_CALL);
-    this.#blocks = memory.u8(at.copiedBlocks, rows * codeBytes);
-    this.#factors = memory.f32(at.copiedFactors, rows);
-    this.#biases = memory.f32(at.copiedBiases, rows);
-    this.#lists = memory.u16(at.copiedLists, rows);
+    setFields(this.#copy, { records: at.records, codeBytes: recordCodeBytes, copiedBytes: codeBytes });
+    setFields(this.#copy, { ids: at.slots });
     setFields(this.#encode, { rows: at.halves, width, ids: at.slots });
   }
 
@@ -119,21 +147,23 @@ class CopiedRows {
     return COPIED_PER_CALL * (codeBytes + nibbleBytes + COPIED_ROW_BYTES);
   }
 
-  /** Copies at most `COPIED_PER_CALL` slots to rows from `first` on. */
+  /** Copies at most `COPIED_PER_CALL` slots to rows from `first` on, where a block begins. */
   write(first: number, slots: Uint32Array): void {
-    const segment = this.#segment;
-    const { memory, at, nibbleBytes } = segment.layout;
-    for (const [i, slot] of slots.entries()) {
-      segment.copyCode(slot, this.#blocks, first + i);
-      this.#factors[first + i] = segment.factors[slot]!;
-      this.#biases[first + i] = segment.biases[slot]!;
-      this.#lists[first + i] = segment.listOf(slot);
-    }
-    if (!segment.hasRows) return;
+    const { memory, at, codeBytes, nibbleBytes } = this.#segment.layout;
+    const count = slots.length;
     this.#slots.set(slots);
+    setFields(this.#copy, {
+      count,
+      blocks: at.copiedBlocks + first * codeBytes,
+      factors: at.copiedFactors + first * 4,
+      biases: at.copiedBiases + first * 4,
+      lists: at.copiedLists + first * 2,
+    });
+    memory.kernels.copyCodes(this.#copy.pointer);
+    if (!this.#segment.hasRows) return;
     const codes = at.copiedNibbles + first * nibbleBytes;
     const [steps, losses] = [at.copiedSteps + first * 4, at.copiedLosses + first * 4];
-    setFields(this.#encode, { count: slots.length, codes, steps, losses });
+    setFields(this.#encode, { count, codes, steps, losses });
     memory.kernels.encodeNibbles(this.#encode.pointer);
   }
 }

@@ -3,6 +3,7 @@
  * score = <x, q> + bias(x), higher is nearer: the bias is -|x|^2 / 2 for l2 and 0 for the others.
  */
 import type { DenseTally } from "../dense-tally.ts";
+import type { CopyingShare } from "./code-copies.ts";
 import type { Nearest } from "./nearest.ts";
 
 export interface DenseQuery {
@@ -24,6 +25,7 @@ export interface DenseQuery {
   readonly docs: Uint32Array;
   /** Counts how the search goes. */
   readonly tally: DenseTally;
+  readonly copying: CopyingShare;
 }
 
 /** What `slackOf` needs to know of a query. */

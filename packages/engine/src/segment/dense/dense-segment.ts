@@ -284,14 +284,6 @@ export class DenseSegment {
     return true;
   }
 
-  /** From a slot's record to the i-th row of blocks for FastScan. */
-  copyCode(slot: number, blocks: Uint8Array, i: number): void {
-    const { codeBytes, recordCodeBytes } = this.layout;
-    const code = slot * recordBytes(recordCodeBytes);
-    const first = (i >>> 5) * codeBytes * 32 + (i & 31);
-    for (let byte = 0; byte < codeBytes; byte++) blocks[first + byte * 32] = this.#codes[code + byte]!;
-  }
-
   /** Bytes of the codes of all rows. */
   get codeBytes(): number {
     const arrays = [this.#blocks, this.#codes, this.factors, this.biases, this.#centroidBytes];

@@ -118,6 +118,7 @@ class ReachMeasure {
       scoreOf: () => -Infinity,
       nearest: new Nearest(NEIGHBOURS),
       tally: denseTally(),
+      copying: { left: 0, atOnce: 0 },
     };
   }
 }

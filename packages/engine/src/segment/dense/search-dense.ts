@@ -7,6 +7,7 @@
 import { norm } from "../../kernels/distance.ts";
 import { AbsentTogether } from "../../storage/data-absent.ts";
 import { type DenseTally, denseTally } from "../dense-tally.ts";
+import { copyingShare } from "./code-copies.ts";
 import { type DenseQuery, type ScoreSlack } from "./dense-query.ts";
 import { KthBest, Nearest } from "./nearest.ts";
 import type { SegmentShape } from "./segment-layout.ts";
@@ -74,7 +75,16 @@ export function* searchDense(parts: readonly DenseDocs[], search: DenseSearch): 
   const scoreOf = (position: number): number => toScore(distanceAt(position));
   const { tally = denseTally() } = search;
   tally.exact = certain;
-  const common = { k, vector, length, slack, scoreOf, nearest: new Nearest(k), tally };
+  const common = {
+    k,
+    vector,
+    length,
+    slack,
+    scoreOf,
+    nearest: new Nearest(k),
+    tally,
+    copying: copyingShare(),
+  };
   const isGathered = wanted <= GATHER_SHARE * search.size;
   const absent = new AbsentTogether();
   const queryOf = (part: DenseDocs): DenseQuery => {

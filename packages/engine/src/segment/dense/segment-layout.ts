@@ -6,6 +6,7 @@ import {
   CANDIDATES,
   CENTROIDS,
   CODES,
+  COPY,
   ENCODE,
   FLOATS,
   PLACE,
@@ -107,7 +108,7 @@ export function layOut(shape: SegmentShape, { capacity, lists, kept }: SegmentPl
 
 /** The argument blocks that the segment makes, `SegmentSearch` and its parts, and what measures the reach before. */
 const OWN_BLOCKS = [PLACE, FLOATS];
-const BLOCKS = [ROWS, CENTROIDS, WHOLE, CODES, ENCODE, CANDIDATES, SCAN, TABLE, BASES, REFINE];
+const BLOCKS = [ROWS, CENTROIDS, WHOLE, CODES, COPY, ENCODE, CANDIDATES, SCAN, TABLE, BASES, REFINE];
 const MEASURING_BLOCKS = [ROWS, CENTROIDS, WHOLE, CANDIDATES, SCAN, TABLE, CODES];
 const ARGUMENT_BYTES = [...OWN_BLOCKS, ...BLOCKS, ...MEASURING_BLOCKS].reduce(
   (sum, layout) => sum + allocationBytes(blockBytes(layout)),

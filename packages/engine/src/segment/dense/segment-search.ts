@@ -5,7 +5,7 @@
  */
 import type { SegmentMemory } from "../../storage/files/index-memory.ts";
 import { CandidateBuffer } from "./candidate-buffer.ts";
-import { CodeCopies } from "./code-copies.ts";
+import { CodeCopies, endlessShare } from "./code-copies.ts";
 import { CodeGather } from "./code-gather.ts";
 import { type BegunScan, CopyScan } from "./copy-scan.ts";
 import type { DenseQuery } from "./dense-query.ts";
@@ -102,7 +102,8 @@ export class SegmentSearch {
     }
     if (this.segment.lacks(ESTIMATED)) yield* this.segment.load(ESTIMATED);
     query.tally.estimated += slots.length;
-    const copy = this.#copies.of(slots);
+    // Slots that were offered must not be once more: where the copy had to make room meanwhile, it is made at once.
+    const copy = this.#copies.of(slots, begun === null ? query.copying : endlessShare());
     if (copy === null) {
       this.#load(query);
       this.#gather.search(query, slots);
