@@ -7,9 +7,9 @@ import { randomUUID } from "node:crypto";
 /** Part of the format of data folders: another number is another version. */
 export const SHARED_ENVIRONMENTS = 32;
 /** For new collections. A power of two. */
-const ENVIRONMENTS_OF_NEW = 8;
+const ENVIRONMENTS_OF_NEW = 4;
 
-/** Tries to find another environment: with one of eight to be avoided, all fail once in 10^20. */
+/** Tries to find another environment: with one of four to be avoided, all fail once in 10^13. */
 const ATTEMPTS = 22;
 
 /** A UUID, random but for two bits. `avoid`: whether no store should have this one. */
