@@ -51,7 +51,9 @@ const DATABASE_AWAY = /"error":"the database (?:is too busy|cannot be reached|wa
 /** What it says of the index that it shares, or makes for others, while the object store or the database is away. */
 const UNSHARED =
   /^(?:the index that servers share could not be had or|what other servers could take of a collection)/u;
-const STORE_AWAY = /"error":"(?:the object store cannot be reached|the upload of index file .* is lost)/u;
+const STORE_AWAY = /"error":"(?:the object store cannot be used now|the upload of index file .* is lost)/u;
+/** What it says of the store itself then. */
+const STORE_REFUSES = /^the object store cannot be used: /u;
 
 let starts = 0;
 
@@ -199,6 +201,7 @@ export class TorturedServer implements Target {
         return !line.includes("index file is damaged");
       if (EXPECTED_LOSS.test(entry.msg) && DATABASE_AWAY.test(line)) return false;
       if (UNSHARED.test(entry.msg) && (STORE_AWAY.test(line) || DATABASE_AWAY.test(line))) return false;
+      if (STORE_REFUSES.test(entry.msg)) return false;
       return entry.level >= ERROR_LEVEL && !EXPECTED_ERROR.test(entry.msg);
     });
     if (errors.length > 0) throw new Violation("the server logged errors", errors);

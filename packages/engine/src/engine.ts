@@ -191,6 +191,8 @@ export interface EngineStatistics {
   readonly databaseIndexJobsFailed: number;
   /** 1: publications and checkpoints are left to index nodes. */
   readonly databaseLeftToIndexNodes: number;
+  /** 1: the object store has refused the request that ended last, or has not answered it. */
+  readonly databaseObjectsFailing: number;
   /** What indexes keep in memory of vectors, of codes, of copies of codes that filters use, and of other parts of files. */
   readonly indexVectorBytes: number;
   readonly indexCodeBytes: number;

@@ -21,6 +21,7 @@ import { MAX_LOG_BYTES } from "./storage/log/commit-log.ts";
 import { QUIET_MS } from "./storage/log/log-checkpoints.ts";
 import { ObjectFiles } from "./storage/objects/object-files.ts";
 import { ObjectStore } from "./storage/objects/object-store.ts";
+import { StoreHealth } from "./storage/objects/store-health.ts";
 import { PostgresIndexJobs } from "./storage/postgres/postgres-index-jobs.ts";
 import { PostgresNodeTable } from "./storage/postgres/postgres-node-table.ts";
 import { PostgresManifests } from "./storage/postgres/postgres-manifests.ts";
@@ -51,7 +52,8 @@ export async function openDatabase(
   if (role === "index" && objects === undefined)
     throw new SheafError("failed_precondition", "an index node needs an object store for what it makes");
   // Throws for one that is not to be used.
-  const objectStore = objects && new ObjectStore(objects);
+  const health = objects && new StoreHealth(objects, options.log);
+  const objectFiles = objects && new ObjectFiles(new ObjectStore(objects, health), null);
   const { connections = POSTGRES_LIMITS.connections } = settings.limits ?? {};
   // Commits of the catalog wait for those of other servers, which must not hold up writes of records.
   const forCatalog = Math.max(LEAST_FOR_CATALOG, Math.floor(connections / 4));
@@ -62,13 +64,12 @@ export async function openDatabase(
     );
   const databases = [connect(forCatalog), connect(connections - forCatalog)] as const;
   const manifests = new PostgresManifests(databases[1]);
-  const owner = objects && ownerOf(objects, manifests);
+  const owner = objects && ownerOf(objects, manifests, health);
   await owner?.require().catch((error: unknown) => refuseStranger(error, databases, options));
   const store = new PostgresCatalogStore(databases[0]);
   const catalog = await openSharedCatalog(folder, store, { quotas });
   const { maxLogBytes, appendAttempts, checkpointAfterBytes, checkpointQuietMs } = settings;
   const log = new PostgresCommitLog(databases[1], maxLogBytes);
-  const objectFiles = objectStore && new ObjectFiles(objectStore, null);
   if (objects === undefined && (await manifests.hasRecordFiles())) {
     await Promise.all([catalog.close(), log.close()]);
     const words =
@@ -84,9 +85,8 @@ export async function openDatabase(
   const isLeft = (): boolean => indexNodes?.areThere === true;
   const jobs = role === "index" ? newJobs(folder, databases[1], settings, options) : null;
   const limits = { checkpointAfterBytes, checkpointQuietMs, maxLogBytes, appendAttempts };
-  const changesNothing = role === "index";
   const logs = new CollectionLogs(log, {
-    ...{ most: quotas, ...limits, files, isLeft, changesNothing },
+    ...{ most: quotas, ...limits, files, isLeft, changesNothing: role === "index" },
     // What an index is made of is read as a whole anyway.
     coldFromBytes: role === "index" ? Infinity : objects?.coldFromBytes,
   });
@@ -97,6 +97,7 @@ export async function openDatabase(
       ...measureOf(databases, store, log, logs),
       ...{ databaseIndexJobs: jobs?.counts.done ?? 0, databaseIndexJobsFailed: jobs?.counts.failed ?? 0 },
       databaseLeftToIndexNodes: Number(isLeft()),
+      databaseObjectsFailing: Number(health?.isFailing === true),
     }),
     isLeft,
     lookMs: settings.lookMs,
@@ -124,9 +125,13 @@ async function refuseStranger(
   log?.({ level: "warn", message, error: describeError(error) });
 }
 
-function ownerOf(objects: EngineObjects, manifests: PostgresManifests): PrefixOwner {
+function ownerOf(
+  objects: EngineObjects,
+  manifests: PostgresManifests,
+  health: StoreHealth | undefined,
+): PrefixOwner {
   const { bucket, prefix, limits } = objects;
-  const store = new ObjectStore({ ...objects, limits: { ...limits, ...ASKING } });
+  const store = new ObjectStore({ ...objects, limits: { ...limits, ...ASKING } }, health);
   return new PrefixOwner({ store, manifests, place: `s3://${bucket}/${prefix}` });
 }
 
@@ -185,7 +190,7 @@ function measureOf(
   { ageMs }: PostgresCatalogStore,
   { meter }: PostgresCommitLog,
   logs: CollectionLogs,
-): Omit<DatabaseMeasure, keyof DatabaseMeasure & `database${"Index" | "Left"}${string}`> {
+): Omit<DatabaseMeasure, keyof DatabaseMeasure & `database${"Index" | "Left" | "Objects"}${string}`> {
   const { longestLog, checkpointDueMs } = logs.measure();
   return {
     databaseAppends: meter.appends,

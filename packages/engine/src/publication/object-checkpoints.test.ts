@@ -160,13 +160,21 @@ describe("records of a checkpoint in an object store", () => {
     const shared = cluster();
     const one = await shared.open();
     const [ref] = await filled(shared, one);
-    stores.server.fault = () => "busy";
-    await expect(idsOf(await shared.open(), ref)).rejects.toMatchObject({ code: "unavailable" });
+    for (const fault of ["denied", "busy"] as const) {
+      stores.server.fault = () => fault;
+      const two = await shared.open();
+      await expect(idsOf(two, ref)).rejects.toMatchObject({
+        ...{ code: "unavailable", message: "the object store cannot be used now" },
+      });
+      expect((await two.statistics()).databaseObjectsFailing).toBe(1);
+    }
     await addLarge(one, ref, 10_000);
     await addLarge(one, ref, 20_000);
     stores.server.fault = () => null;
     const expected = await idsOf(one, ref);
-    expect(await idsOf(await shared.open(), ref)).toEqual(expected);
+    const three = await shared.open();
+    expect(await idsOf(three, ref)).toEqual(expected);
+    expect((await three.statistics()).databaseObjectsFailing).toBe(0);
   });
 
   it("are not read by a server without the object store, which says so", async () => {

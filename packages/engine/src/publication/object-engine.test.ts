@@ -155,7 +155,7 @@ describe("engines on one database and one object store", () => {
     }
     await expectSame(one, two, ref);
     expect(await shared.covers(ref)).toBe(before);
-    expect(shared.errors().join()).toContain("the object store cannot be reached");
+    expect(shared.errors().join()).toContain("the object store cannot be used now");
     stores.server.fault = () => null;
     await settled(shared, ref, before + 100);
     await expectSame(one, await shared.open(), ref);

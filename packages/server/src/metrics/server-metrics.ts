@@ -307,6 +307,10 @@ function databaseGauges(
       "left_to_index_nodes",
       "1 while a search node leaves publications and checkpoints to index nodes.",
     ),
+    databaseObjectsFailing: gauge(
+      "objects_failing",
+      "1 while the object store has refused the newest request, or has not answered it; the log says why.",
+    ),
   };
 }
 

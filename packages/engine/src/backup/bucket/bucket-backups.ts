@@ -10,6 +10,7 @@ import { type CancelSignal, SheafError, throwIfAborted } from "@sheaf/protocol";
 import { createDiskSpace } from "../../storage/folder/disk-space.ts";
 import { makeFolder } from "../../storage/folder/make-folder.ts";
 import { ObjectStore, type ObjectStoreSettings } from "../../storage/objects/object-store.ts";
+import { inFull } from "../../storage/objects/store-failure.ts";
 import {
   type Backup,
   type BackupHeader,
@@ -220,9 +221,8 @@ export class BucketBackups {
     try {
       return await asked;
     } catch (error) {
-      if (!(error instanceof SheafError) || (error.code !== "unavailable" && error.code !== "internal"))
-        throw error;
-      throw new SheafError(error.code, `${this.url}${object}: ${error.message}`, { cause: error });
+      if (!(error instanceof SheafError) || error.code !== "unavailable") throw error;
+      throw new SheafError(error.code, `${this.url}${object}: ${inFull(error)}`, { cause: error });
     }
   }
 

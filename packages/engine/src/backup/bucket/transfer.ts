@@ -10,6 +10,7 @@ import { openFile } from "../../storage/folder/open-file.ts";
 import { OWNER_ONLY_FILE } from "../../storage/folder/restrict-access.ts";
 import type { ObjectStore } from "../../storage/objects/object-store.ts";
 import { ObjectWriter } from "../../storage/objects/object-writer.ts";
+import { inFull } from "../../storage/objects/store-failure.ts";
 import { namingFullDisk } from "../naming-full-disk.ts";
 import { type FileRange, type FileSum, writeAll } from "../summed-file.ts";
 
@@ -122,7 +123,7 @@ export async function sendFile(store: ObjectStore, path: string, object: string)
   } catch (error) {
     await writer.abort();
     if (!(error instanceof SheafError)) throw error;
-    throw new SheafError(error.code, `${object}: ${error.message}`, { cause: error });
+    throw new SheafError(error.code, `${object}: ${inFull(error)}`, { cause: error });
   } finally {
     await file.close();
   }

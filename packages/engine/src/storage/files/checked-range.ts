@@ -36,6 +36,40 @@ export class FetchedBytes implements ByteSource {
   }
 }
 
+/**
+ * Bytes of a file once `check` has let them pass. Those of a file elsewhere may have changed on their way, so what does not pass is
+ * fetched once more before it counts as damaged.
+ *
+ * @param range Places in the file, end excluded.
+ */
+export async function fetchChecked(
+  file: SegmentFile,
+  range: readonly [number, number],
+  options: ReadOptions,
+  check: (fetched: FetchedBytes) => void,
+): Promise<FetchedBytes> {
+  const fetched = await FetchedBytes.read(file, range, options);
+  try {
+    check(fetched);
+    return fetched;
+  } catch (error) {
+    if (file.isLocal || !(error instanceof SegmentDamaged)) throw error;
+  }
+  const anew = await FetchedBytes.read(file, range, { ...options, isAnew: true });
+  check(anew);
+  return anew;
+}
+
+/** `tryRead` of a section. What a file elsewhere has kept of itself and does not pass `check` is as if it were not there. */
+export function tryChecked(file: SegmentFile, check: () => boolean): boolean {
+  try {
+    return check();
+  } catch (error) {
+    if (file.isLocal || !(error instanceof SegmentDamaged)) throw error;
+    return false;
+  }
+}
+
 /** What a reader expects of a section, from elsewhere, must be in it. @param end In bytes or rows. */
 export function requireWithin(
   file: SegmentFile,

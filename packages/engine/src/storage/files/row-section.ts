@@ -5,7 +5,15 @@
 import { SheafError } from "@sheaf/protocol";
 import { valueMemory } from "../../kernels/value-memory.ts";
 import { crc32c } from "../values/crc32c.ts";
-import { type ByteSource, FetchedBytes, PIECE_BYTES, damagedAt, requireWithin } from "./checked-range.ts";
+import {
+  type ByteSource,
+  type FetchedBytes,
+  PIECE_BYTES,
+  damagedAt,
+  fetchChecked,
+  requireWithin,
+  tryChecked,
+} from "./checked-range.ts";
 import { ROW_CHECKSUM_BYTES, type RowsEntry, rowMask } from "./footer.ts";
 import { READ_BYTES, type RowReader } from "./row-reader.ts";
 import { SegmentDamaged } from "./segment-damaged.ts";
@@ -50,7 +58,8 @@ export class RowSection {
    * Only bytes that fit their checksums get there.
    */
   tryRead(into: Uint8Array, first: number): boolean {
-    return this.#check(this.#file, first, this.#endOf(into, first), into);
+    const end = this.#endOf(into, first);
+    return tryChecked(this.#file, () => this.#check(this.#file, first, end, into));
   }
 
   /** `tryRead` of rows that may have to be fetched. Nothing is written to `into` once it has settled. */
@@ -58,9 +67,8 @@ export class RowSection {
     const end = this.#endOf(into, first);
     for (let row = first; row < end; row += this.#piece) {
       const next = Math.min(row + this.#piece, end);
-      const fetched = await this.#fetch(row, next, options);
       const [from, to] = [(row - first) * this.rowBytes, (next - first) * this.rowBytes];
-      this.#check(fetched, row, next, into.subarray(from, to));
+      await this.#fetch([row, next], options, into.subarray(from, to));
     }
   }
 
@@ -82,8 +90,7 @@ export class RowSection {
     let checksum = 0;
     for (let row = 0; row < this.count; row += this.#piece) {
       const next = Math.min(row + this.#piece, this.count);
-      const fetched = await this.#fetch(row, next, options);
-      this.#check(fetched, row, next);
+      const fetched = await this.#fetch([row, next], options);
       const checksums = this.#checksumsOf(fetched.bytes);
       checksum = crc32c(checksums, 0, checksums.length, checksum);
       yield fetched.bytes.length;
@@ -118,9 +125,13 @@ export class RowSection {
     return checksums;
   }
 
-  async #fetch(first: number, end: number, options: ReadOptions): Promise<FetchedBytes> {
+  #fetch(
+    [first, end]: readonly [number, number],
+    options: ReadOptions,
+    into?: Uint8Array,
+  ): Promise<FetchedBytes> {
     const place = [this.offset + first * this.#stride, this.offset + end * this.#stride] as const;
-    return FetchedBytes.read(this.#file, place, options);
+    return fetchChecked(this.#file, place, options, (fetched) => this.#check(fetched, first, end, into));
   }
 
   /** The row behind the last one that `into` is for. */

@@ -2,6 +2,7 @@
  * Reads an index file: opened with one read of its end, then section by section, each byte held to its checksum before
  * anybody sees it. Whatever does not fit is a `SegmentDamaged` with file and section.
  */
+import { fetchChecked } from "./checked-range.ts";
 import { SegmentDamaged, SegmentMissing } from "./segment-damaged.ts";
 import { type ReadOptions, TAIL_BYTES, type SegmentFile, type SegmentFiles } from "./segment-files.ts";
 import { type SectionEntry, TRAILER_BYTES, type Trailer, decodeFooter, decodeTrailer } from "./footer.ts";
@@ -22,24 +23,34 @@ export async function openSections(
   throw new SegmentDamaged(name, null, "it is another file than the one that was written");
 }
 
-/** Opens the file of this name, whichever it is. `null`: there is none. */
+/**
+ * Opens the file of this name, whichever it is. `null`: there is none. The end of a file elsewhere may have changed on its way, so one
+ * that does not fit is fetched once more.
+ */
 export async function openAnySections(
   files: SegmentFiles,
   name: string,
   options: ReadOptions = {},
 ): Promise<SectionReader | null> {
-  const file = await files.open(name, options);
-  if (file === null) return null;
-  try {
-    const tail = await readEnd(file, Math.min(TAIL_BYTES, file.size), options);
-    const trailer = decodeTrailer(name, tail, file.size);
-    const length = trailer.footerBytes + TRAILER_BYTES;
-    const footer = length <= tail.length ? tail.subarray(-length) : await readEnd(file, length, options);
-    return new SectionReader(file, trailer, decodeFooter(name, footer, file.size).sections);
-  } catch (error) {
-    await file.close();
-    throw error;
+  for (let isAnew = false; ; isAnew = true) {
+    const file = await files.open(name, options);
+    if (file === null) return null;
+    try {
+      return await readDirectory(file, options);
+    } catch (error) {
+      await file.close();
+      if (file.isLocal || isAnew || !(error instanceof SegmentDamaged)) throw error;
+    }
   }
+}
+
+async function readDirectory(file: SegmentFile, options: ReadOptions): Promise<SectionReader> {
+  const { name, size } = file;
+  const tail = await readEnd(file, Math.min(TAIL_BYTES, size), options);
+  const trailer = decodeTrailer(name, tail, size);
+  const length = trailer.footerBytes + TRAILER_BYTES;
+  const footer = length <= tail.length ? tail.subarray(-length) : await readEnd(file, length, options);
+  return new SectionReader(file, trailer, decodeFooter(name, footer, size).sections);
 }
 
 export class SectionReader {
@@ -109,10 +120,10 @@ export class SectionReader {
   }
 
   async #verifyPadding(start: number, end: number, options: ReadOptions): Promise<void> {
-    const padding = new Uint8Array(end - start);
-    await this.#file.read(padding, start, options);
-    if (padding.some((byte) => byte !== 0))
-      throw new SegmentDamaged(this.name, null, `bytes between sections, from ${start} on, are not zero`);
+    await fetchChecked(this.#file, [start, end], options, ({ bytes }) => {
+      if (bytes.some((byte) => byte !== 0))
+        throw new SegmentDamaged(this.name, null, `bytes between sections, from ${start} on, are not zero`);
+    });
   }
 
   #unexpected(name: string, expected: string): SegmentDamaged {

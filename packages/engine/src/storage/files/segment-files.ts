@@ -18,6 +18,8 @@ export const TAIL_BYTES = 64 * 1024;
 export interface ReadOptions {
   /** Ends the wait for bytes that have to be fetched. */
   readonly signal?: CancelSignal | undefined;
+  /** What was fetched before has perhaps changed on its way: nothing that was kept of it counts. */
+  readonly isAnew?: boolean | undefined;
 }
 
 export interface SegmentFiles {

@@ -3,7 +3,15 @@
  * kernel memory, where their checksums are computed, and copied from there once they fit.
  */
 import { valueMemory } from "../../kernels/value-memory.ts";
-import { type ByteSource, FetchedBytes, PIECE_BYTES, damagedAt, requireWithin } from "./checked-range.ts";
+import {
+  type ByteSource,
+  type FetchedBytes,
+  PIECE_BYTES,
+  damagedAt,
+  fetchChecked,
+  requireWithin,
+  tryChecked,
+} from "./checked-range.ts";
 import { CHUNK_BYTES, type StreamEntry } from "./footer.ts";
 import type { ReadOptions, SegmentFile } from "./segment-files.ts";
 
@@ -32,7 +40,7 @@ export class StreamSection {
    */
   tryRead(into: Uint8Array, from: number): boolean {
     requireWithin(this.#file, this.#entry.name, [from + into.length, this.length]);
-    return this.#check(this.#file, from, from + into.length, into);
+    return tryChecked(this.#file, () => this.#check(this.#file, from, from + into.length, into));
   }
 
   /** `tryRead` of bytes that may have to be fetched. Nothing is written to `into` once it has settled. */
@@ -42,8 +50,9 @@ export class StreamSection {
     for (let at = from; at < end;) {
       const start = Math.floor(at / CHUNK_BYTES) * CHUNK_BYTES;
       const next = Math.min(start + PIECE_BYTES, end);
-      const fetched = await this.#fetch(start, this.#chunkEnd(next), options);
-      this.#check(fetched, at, next, into.subarray(at - from, next - from));
+      await this.#fetch([start, this.#chunkEnd(next)], options, (fetched) =>
+        this.#check(fetched, at, next, into.subarray(at - from, next - from)),
+      );
       at = next;
     }
   }
@@ -52,7 +61,7 @@ export class StreamSection {
   async *verify(options: ReadOptions = {}): AsyncGenerator<number, void> {
     for (let at = 0; at < this.length; at += PIECE_BYTES) {
       const end = Math.min(at + PIECE_BYTES, this.length);
-      this.#check(await this.#fetch(at, end, options), at, end);
+      await this.#fetch([at, end], options, (fetched) => this.#check(fetched, at, end));
       yield end - at;
     }
   }
@@ -80,7 +89,11 @@ export class StreamSection {
     return Math.min(Math.ceil(position / CHUNK_BYTES) * CHUNK_BYTES, this.length);
   }
 
-  async #fetch(start: number, end: number, options: ReadOptions): Promise<FetchedBytes> {
-    return FetchedBytes.read(this.#file, [this.offset + start, this.offset + end], options);
+  #fetch(
+    [start, end]: readonly [number, number],
+    options: ReadOptions,
+    check: (fetched: FetchedBytes) => void,
+  ): Promise<FetchedBytes> {
+    return fetchChecked(this.#file, [this.offset + start, this.offset + end], options, check);
   }
 }

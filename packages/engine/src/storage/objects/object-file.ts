@@ -1,5 +1,5 @@
 /** An open object: its last bytes in memory, the rest by blocks, from the cache on disk or fetched there. */
-import { type CancelSignal, SheafError, abortable, throwIfAborted } from "@sheaf/protocol";
+import { SheafError, abortable, throwIfAborted } from "@sheaf/protocol";
 import { SegmentDamaged } from "../files/segment-damaged.ts";
 import type { ReadOptions, SegmentFile } from "../files/segment-files.ts";
 import type { ObjectRange } from "./object-store.ts";
@@ -18,10 +18,15 @@ export interface ObjectPiece {
 export interface ObjectBlocks {
   tryRead(index: number, into: Uint8Array, from: number): boolean;
   /**
-   * `count` blocks from `first` on, those parts of them at least that lie within the range, end excluded. Throws `SegmentDamaged` where the object is gone or
-   * another one.
+   * `count` blocks from `first` on, those parts of them at least that lie within the range, end excluded; `isAnew`: none that was
+   * kept. Throws `SegmentDamaged` where the object is gone or another one.
    */
-  read(first: number, count: number, range: readonly [number, number]): Promise<readonly ObjectPiece[]>;
+  read(
+    first: number,
+    count: number,
+    range: readonly [number, number],
+    isAnew: boolean,
+  ): Promise<readonly ObjectPiece[]>;
 }
 
 export class ObjectFile implements SegmentFile {
@@ -52,11 +57,11 @@ export class ObjectFile implements SegmentFile {
     return true;
   }
 
-  async read(into: Uint8Array, position: number, { signal }: ReadOptions = {}): Promise<void> {
-    throwIfAborted(signal);
+  async read(into: Uint8Array, position: number, options: ReadOptions = {}): Promise<void> {
+    throwIfAborted(options.signal);
     this.#require(into, position);
-    if (this.#fromTail(into, position)) return;
-    const read = this.#read(into, position, signal);
+    if (options.isAnew !== true && this.#fromTail(into, position)) return;
+    const read = this.#read(into, position, options);
     this.#reads.add(read);
     try {
       await read;
@@ -83,12 +88,12 @@ export class ObjectFile implements SegmentFile {
     return isThere;
   }
 
-  async #read(into: Uint8Array, position: number, signal: CancelSignal | undefined): Promise<void> {
+  async #read(into: Uint8Array, position: number, { signal, isAnew = false }: ReadOptions): Promise<void> {
     const end = position + into.length;
     for (let at = position; at < end;) {
       const first = Math.floor(at / BLOCK_BYTES);
       const count = Math.min(BLOCKS_AHEAD, Math.floor((end - 1) / BLOCK_BYTES) - first + 1);
-      const pieces = await abortable(this.#blocks.read(first, count, [at, end]), signal);
+      const pieces = await abortable(this.#blocks.read(first, count, [at, end], isAnew), signal);
       for (const { start, bytes } of pieces) {
         const piece = bytes.subarray(at - start).subarray(0, end - at);
         into.set(piece, at - position);

@@ -3,11 +3,17 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { temporaryFolder } from "../../testing/temporary-folder.ts";
 import { createDiskSpace } from "../folder/disk-space.ts";
+import type { EngineLogEntry } from "../../engine-log.ts";
+import { openSections } from "../files/section-reader.ts";
+import { writeSections } from "../files/section-writer.ts";
+import { TAIL_BYTES } from "../files/segment-files.ts";
 import { readFile, segmentFilesSuite, writeFile } from "../files/segment-files.suite.ts";
 import { BlockCache } from "./block-cache.ts";
 import { BLOCK_BYTES } from "./object-file.ts";
 import { ObjectFiles } from "./object-files.ts";
 import { ObjectStore, type ObjectStoreSettings } from "./object-store.ts";
+import { type StoreFailure, inFull } from "./store-failure.ts";
+import { StoreHealth } from "./store-health.ts";
 import { type Fault, ObjectServer } from "./testing/object-server.ts";
 
 /** The smallest parts that a real store takes; without one smaller, for the sake of time. */
@@ -122,6 +128,34 @@ describe("files in an object store", () => {
     expect(await files.list()).toEqual([]);
     server.fault = () => "cut";
     await expect(files.open("a.seg")).rejects.toMatchObject({ code: "unavailable" });
+  });
+
+  it.each<[string, number, Fault]>([
+    ["its end", 10, "flip"],
+    ["what came with its end", 40_000, "flip"],
+    ["what lies before", 200_000, "flip"],
+    ["an answer that is cut", 200_000, "short"],
+  ])("fetches once more what does not fit its checksum: %s", async (_name, size, fault) => {
+    const settings = server.settings();
+    const bytes = LARGE.subarray(0, size);
+    const file = await writeSections(open({ settings }), "a.seg", async (writer) => {
+      await writer.stream("all");
+      await writer.write(bytes);
+    });
+    const files = new ObjectFiles(new ObjectStore(settings), null);
+    const isBehind = size > TAIL_BYTES;
+    const early = isBehind ? null : server.failOnce(/^GET/, fault);
+    const reader = await openSections(files, file);
+    const isDone = early ?? server.failOnce(/^GET/, fault);
+    const into = Buffer.alloc(size);
+    const section = reader.stream("all");
+    if (!section.tryRead(into, 0)) await section.read(into, 0);
+    expect(isDone()).toBe(true);
+    expect(into.equals(bytes)).toBe(true);
+    server.fault = () => "flip";
+    // What came with the end is not asked for again.
+    if (isBehind) await expect(section.read(into, 0)).rejects.toMatchObject({ name: "SegmentDamaged" });
+    await reader.close();
   });
 
   it("lists more files than one answer holds", async () => {
@@ -249,16 +283,53 @@ describe("the settings of an object store", () => {
     const error: unknown = await open({ settings: wrong })
       .open("a.seg")
       .catch((e: unknown) => e);
-    expect(error).toMatchObject({ code: "internal", message: expect.stringMatching(/ 40[34]:/) });
-    expect(String(error)).not.toContain("not the secret");
+    expect(error).toMatchObject({ code: "unavailable", kind: expect.stringMatching(/^40[34] /) });
+    expect(inFull(error as StoreFailure)).not.toContain("not the secret");
   });
 
   it("do not make a file of a bucket that is not there a missing one", async () => {
     const files = open({ settings: { ...server.settings(), bucket: "no-such-bucket" } });
-    await expect(files.open("a.seg")).rejects.toMatchObject({
-      code: "internal",
-      message: expect.stringContaining("NoSuchBucket"),
-    });
-    await expect(files.remove("a.seg")).rejects.toThrow("NoSuchBucket");
+    const refused = { code: "unavailable", kind: "404 NoSuchBucket" };
+    await expect(files.open("a.seg")).rejects.toMatchObject(refused);
+    await expect(files.remove("a.seg")).rejects.toMatchObject(refused);
+  });
+});
+
+describe("an object store that cannot be used", () => {
+  it.each<[Fault, RegExp]>([
+    ["busy", /^503 SlowDown/],
+    ["cut", /^(?:UND_ERR_SOCKET|ECONNRESET): /],
+    ["page", /^200: what came is no S3 answer/],
+    ["denied", /^403 AccessDenied: Nobody may$/],
+    ["skewed", /^403 RequestTimeTooSkewed: the clock of this machine is 86\d{3} s behind the store's/],
+  ])("is one line in the log a minute, and 503 for callers without its words: %s", async (fault, reason) => {
+    let now = 0;
+    const log: EngineLogEntry[] = [];
+    const settings = { ...server.settings(), limits: { attempts: 1 } };
+    const health = new StoreHealth(
+      settings,
+      (entry) => void log.push(entry),
+      () => now,
+    );
+    const store = new ObjectStore(settings, health);
+    server.fault = () => fault;
+    for (; now < 130_000; now += 10_000) {
+      await expect(store.list("")).rejects.toMatchObject({
+        ...{ code: "unavailable", retryAfterSeconds: 1, message: "the object store cannot be used now" },
+      });
+      expect(health.isFailing).toBe(true);
+    }
+    expect(log).toHaveLength(3);
+    const { endpoint, bucket } = settings;
+    for (const { level, message, error } of log) {
+      expect([level, message]).toEqual([
+        "error",
+        `the object store cannot be used: bucket ${bucket} at ${endpoint}`,
+      ]);
+      expect(error).toMatch(reason);
+    }
+    server.fault = () => null;
+    expect(await store.get("missing", "0-")).toBe(null);
+    expect(health.isFailing).toBe(false);
   });
 });

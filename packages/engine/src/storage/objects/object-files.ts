@@ -97,12 +97,12 @@ export class ObjectFiles implements SegmentFiles {
     const nameOf = (index: number): string => `${name}.${version}.${index}`;
     return {
       tryRead: (index, into, from) => this.#cache?.tryRead(nameOf(index), into, from) ?? false,
-      read: (first, count, [from, to]) =>
+      read: (first, count, [from, to], isAnew) =>
         Promise.all(
           Array.from({ length: count }, async (_, i) => {
             const block = (first + i) * BLOCK_BYTES;
             const blockEnd = Math.min(size, block + BLOCK_BYTES);
-            if (this.#cache !== null) {
+            if (this.#cache !== null && !isAnew) {
               const wanted = { name, tag, start: block, end: blockEnd };
               return { start: block, bytes: await this.#block(nameOf(first + i), wanted) };
             }

@@ -8,6 +8,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { SheafError } from "@sheaf/protocol";
 import { AwsClient } from "aws4fetch";
 import { Slots } from "./slots.ts";
+import { StoreFailure } from "./store-failure.ts";
+import type { StoreHealth } from "./store-health.ts";
 
 export interface ObjectStoreSettings {
   /** `https://host:port`; the bucket is the first part of the path. */
@@ -46,12 +48,17 @@ const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 5_000;
 const MISSING_CODES: ReadonlySet<string> = new Set(["NoSuchKey", "NoSuchUpload"]);
 const MAX_ERROR_CHARACTERS = 300;
+const MAX_CODE_CHARACTERS = 40;
+/** Stores refuse requests of a clock that is 15 minutes wrong. */
+const MOST_CLOCK_SECONDS = 60;
 /** Of a range, of a list, of an error; nothing that is asked for has more. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 /** The store was busy, took too long, or got other bytes than were sent. */
 const PASSING_STATUS = new Set([408, 429, 500, 502, 503, 504]);
 const PASSING_CODE = /<Code>(?:RequestTimeout|BadDigest|IncompleteBody|SlowDown|InternalError)<\/Code>/;
 const NAME = /^[A-Za-z0-9/_.-]*$/;
+/** First and last byte, and how many the object has. */
+const CONTENT_RANGE = /^bytes (\d+)-(\d+)\/(\d+)$/;
 
 export interface ObjectRange {
   readonly bytes: Buffer;
@@ -86,10 +93,16 @@ export class ObjectStore {
   readonly #client: AwsClient;
   readonly #uploads: Slots;
   readonly #downloads: Slots;
+  readonly #health: StoreHealth | undefined;
 
-  /** Throws `invalid_argument` for an endpoint that is not https and should be. */
-  constructor(settings: ObjectStoreSettings) {
+  /**
+   * Throws `invalid_argument` for an endpoint that is not https and should be.
+   *
+   * @param health Told of each request.
+   */
+  constructor(settings: ObjectStoreSettings, health?: StoreHealth) {
     requireSettings(settings);
+    this.#health = health;
     const { accessKeyId, secretAccessKey, sessionToken, region } = settings;
     const session = sessionToken === undefined ? {} : { sessionToken };
     this.#settings = settings;
@@ -113,9 +126,9 @@ export class ObjectStore {
     const tag = answer.headers.get("etag") ?? "";
     // Of an object without bytes there is no range.
     if (answer.status === 416) return { bytes: Buffer.alloc(0), start: 0, size: 0, tag };
-    const told = /^bytes (\d+)-\d+\/(\d+)$/.exec(answer.headers.get("content-range") ?? "");
+    const told = CONTENT_RANGE.exec(answer.headers.get("content-range") ?? "");
     if (answer.status === 206 && told !== null)
-      return { bytes: answer.body, start: Number(told[1]), size: Number(told[2]), tag };
+      return { bytes: answer.body, start: Number(told[1]), size: Number(told[3]), tag };
     return { bytes: this.#expect(answer, 200).body, start: 0, size: answer.body.length, tag };
   }
 
@@ -235,7 +248,7 @@ export class ObjectStore {
   }
 
   #expect(answer: Answer, ...statuses: readonly number[]): Answer {
-    if (!statuses.includes(answer.status)) throw refused(answer);
+    if (!statuses.includes(answer.status)) throw this.#failed(refused(answer));
     return answer;
   }
 
@@ -243,15 +256,24 @@ export class ObjectStore {
   #expectXml(answer: Answer, element: string): Answer {
     const text = this.#expect(answer, 200).body.toString();
     if (text.includes(`<${element}`) && text.includes(`</${element}>`)) return answer;
-    throw refused(answer, text.includes("<Error>") ? "" : " with what is no S3 answer");
+    throw this.#failed(refused(answer, text.includes("<Error>") ? "" : "what came is no S3 answer"));
+  }
+
+  #failed(failure: StoreFailure): StoreFailure {
+    this.#health?.failed(failure);
+    return failure;
   }
 
   async #send(request: Request): Promise<Answer> {
     const slots = request.method === "PUT" || request.method === "POST" ? this.#uploads : this.#downloads;
     for (let attempt = 1, pause = FIRST_PAUSE_MS; ; attempt++) {
       const answer = await slots.run(() => this.#once(request)).catch((error: unknown) => failureOf(error));
-      if (!(answer instanceof Error) && !isPassing(answer)) return answer;
-      if (attempt >= this.limits.attempts) throw unreachable(answer);
+      if (!(answer instanceof Error) && !isPassing(answer)) {
+        if (isUseful(answer)) this.#health?.answered();
+        return answer;
+      }
+      if (attempt >= this.limits.attempts)
+        throw this.#failed(answer instanceof Error ? unanswered(answer) : refused(answer));
       await sleep(pause * (0.5 + Math.random()));
       pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
     }
@@ -279,6 +301,7 @@ export class ObjectStore {
       body: Buffer.from(await response.arrayBuffer()),
     };
     if (md5 !== undefined) requireArrived(answer, md5);
+    requireWhole(answer);
     return answer;
   }
 }
@@ -291,14 +314,30 @@ function requireArrived({ status, headers }: Answer, md5: Buffer): void {
   throw new Error("the object store has other bytes than were sent");
 }
 
+/** A proxy may cut an answer and make its length fit. */
+function requireWhole({ status, headers, body }: Answer): void {
+  const told = status === 206 ? CONTENT_RANGE.exec(headers.get("content-range") ?? "") : null;
+  if (told !== null && body.length !== Number(told[2]) - Number(told[1]) + 1)
+    throw new Error("the object store answers with another length than it says");
+}
+
 function md5Of(body: Uint8Array | string): Buffer {
   return createHash("md5").update(body).digest();
 }
 
 /** A store also says 404 for a bucket or a key of access that it does not know, which tells nothing of the object. */
-function isMissing({ status, body }: Answer): boolean {
-  const code = /<Code>([^<]*)<\/Code>/.exec(body.toString("latin1", 0, 4_096))?.[1];
-  return status === 404 && (code === undefined || MISSING_CODES.has(code));
+function isMissing(answer: Answer): boolean {
+  const code = codeOf(answer);
+  return answer.status === 404 && (code === undefined || MISSING_CODES.has(code));
+}
+
+/** It says something of the object. */
+function isUseful(answer: Answer): boolean {
+  return answer.status < 300 || answer.status === 416 || isMissing(answer);
+}
+
+function codeOf({ body }: Answer): string | undefined {
+  return /<Code>([^<]*)<\/Code>/.exec(body.toString("latin1", 0, 4_096))?.[1];
 }
 
 function isPassing({ status, body }: Answer): boolean {
@@ -309,17 +348,27 @@ function failureOf(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
 }
 
-function unreachable(last: Answer | Error): SheafError {
-  const cause = last instanceof Error ? last : refused(last);
-  return new SheafError("unavailable", "the object store cannot be reached", { cause, retryAfterSeconds: 1 });
+function unanswered(error: Error): StoreFailure {
+  const cause = error.cause instanceof Error ? error.cause : error;
+  const code = "code" in cause && typeof cause.code === "string" ? cause.code : cause.name;
+  return new StoreFailure(code, cause.message.slice(0, MAX_ERROR_CHARACTERS), error);
 }
 
-function refused({ status, body }: Answer, what = ""): SheafError {
-  const reason = body
-    .toString("utf8", 0, 4_096)
-    .replaceAll(/<[^>]*>/g, " ")
-    .slice(0, MAX_ERROR_CHARACTERS);
-  return new SheafError("internal", `the object store answered ${status}${what}: ${reason}`);
+function refused(answer: Answer, words = ""): StoreFailure {
+  const { status, headers, body } = answer;
+  const code = codeOf(answer)?.slice(0, MAX_CODE_CHARACTERS);
+  const text = body.toString("utf8", 0, 4_096);
+  const said = code === undefined ? text.replaceAll(/<[^>]*>/g, " ").trim() : textOf(answer, "Message");
+  const all = [words, clockOf(headers), said.slice(0, MAX_ERROR_CHARACTERS)].filter((one) => one !== "");
+  return new StoreFailure(code === undefined ? String(status) : `${status} ${code}`, all.join("; "));
+}
+
+/** Where the clock of this machine is not that of the store, which refuses what is signed so: by how much. */
+function clockOf(headers: Headers): string {
+  const seconds = Math.round((Date.parse(headers.get("date") ?? "") - Date.now()) / 1_000);
+  if (!(Math.abs(seconds) > MOST_CLOCK_SECONDS)) return "";
+  const side = seconds > 0 ? "behind" : "before";
+  return `the clock of this machine is ${Math.abs(seconds)} s ${side} the store's`;
 }
 
 function textOf({ body }: Answer, element: string): string {

@@ -22,9 +22,10 @@ import { startVersitygw } from "./versitygw.ts";
 
 /**
  * `busy`: 503. `cut`: the connection ends. `flip`: one byte of what is sent or read is another one. `lost`: done, and not
- * answered. `page`: a proxy answers with a page of its own.
+ * answered. `page`: a proxy answers with a page of its own. `short`: the first byte of what is read is left out. `denied`: 403.
+ * `skewed`: 403 of a store whose clock is a day ahead.
  */
-export type Fault = "busy" | "cut" | "flip" | "lost" | "page";
+export type Fault = "busy" | "cut" | "flip" | "lost" | "page" | "short" | "denied" | "skewed";
 
 interface S3rver {
   run(): Promise<AddressInfo>;
@@ -49,6 +50,14 @@ interface Answer {
 
 const NO_UPLOAD = Buffer.from("<Error><Code>NoSuchUpload</Code></Error>");
 const BUCKET = "sheaf-test";
+const DAY_MS = 86_400_000;
+/** Said in the place of the store. */
+const SAID: Readonly<Partial<Record<Fault, readonly [status: number, body: string, aheadMs: number]>>> = {
+  busy: [503, "<Error><Code>SlowDown</Code></Error>", 0],
+  page: [200, "<html>Please sign in</html>", 0],
+  denied: [403, "<Error><Code>AccessDenied</Code><Message>Nobody may</Message></Error>", 0],
+  skewed: [403, "<Error><Code>RequestTimeTooSkewed</Code></Error>", DAY_MS],
+};
 
 export class ObjectServer {
   /** Asked for each request; `null`: it passes. */
@@ -117,12 +126,12 @@ export class ObjectServer {
     await this.pause(call, asked.headers.range ?? "");
     const fault = this.fault(call);
     const body: Buffer = Buffer.concat(await asked.toArray());
-    if (fault === "busy") {
-      reply.writeHead(503).end("<Error><Code>SlowDown</Code></Error>");
-      return;
-    }
-    if (fault === "page") {
-      reply.writeHead(200).end("<html>Please sign in</html>");
+    const said = fault && SAID[fault];
+    if (said) {
+      const [status, text, aheadMs] = said;
+      const date = new Date(Date.now() + aheadMs).toUTCString();
+      // What answers HEAD has no body.
+      reply.writeHead(status, { date }).end(text);
       return;
     }
     if (fault === "cut") {
@@ -131,6 +140,11 @@ export class ObjectServer {
     }
     if (fault === "flip" && body.length > 0) body[body.length >> 1]! ^= 1;
     const answer = await this.#answer(asked, body);
+    if (fault === "short") {
+      reply.writeHead(answer.status, { ...answer.headers, "content-length": answer.body.length - 1 });
+      reply.end(answer.body.subarray(1));
+      return;
+    }
     if (fault === "flip" && asked.method === "GET") answer.body[answer.body.length >> 1]! ^= 1;
     if (fault === "lost") reply.destroy();
     else reply.writeHead(answer.status, answer.headers).end(answer.body);
