@@ -7,6 +7,8 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import {
   PASSWORD,
   PostgresServer,
+import { PostgresDatabase } from "../../packages/engine/src/storage/postgres/postgres-database.ts";
+import { PostgresNodeTable } from "../../packages/engine/src/storage/postgres/postgres-node-table.ts";
 } from "../../packages/engine/src/storage/postgres/testing/postgres-server.ts";
 import { freePort } from "../../scripts/free-port.ts";
 import { ROOT_KEY, type ServeOptions, ServedSheaf, descendants } from "../e2e/testing/served-sheaf.ts";
@@ -134,6 +136,15 @@ const anyNode = (): readonly [number, ServedSheaf] => [...nodes][0]!;
 describe("two gateways and three search nodes", () => {
   it("answer as one server: what one gateway has done, the other one sees", async () => {
     const collection = await makeCollection("seen");
+/** A database in which the address of a node of this one stands. */
+async function registerElsewhere(port: number): Promise<PostgresNodeTable> {
+  const elsewhere = new PostgresDatabase({ ...database.settings(), schema: "other" });
+  onTestFinished(() => elsewhere.close());
+  const table = new PostgresNodeTable(elsewhere);
+  await table.register("taken", { url: `127.0.0.1:${port}`, role: "search" });
+  return table;
+}
+
     await add(gateways[0], collection, ["a", "b"]);
     expect(await idsIn(gateways[1], collection)).toEqual(["a", "b"]);
     await gateways[1].ask(`${collection}/delete`, { ids: ["a"] });
@@ -252,14 +263,21 @@ describe("two gateways and three search nodes", () => {
     for (const socket of sockets) await expect.poll(() => socket.closed).toBe(true);
     expect(Math.max(0, ...received.map(({ length }) => length))).toBeLessThan(16);
     expect((await memory()) - before).toBeLessThan(64 * 1024 * 1024);
-    const stranger = await start(["--role", "gateway"], {
-      env: { SHEAF_CLUSTER_SECRET: "x".repeat(40) },
-    });
+    const [stranger, neighbour] = await Promise.all([
+      start(["--role", "gateway"], { env: { SHEAF_CLUSTER_SECRET: "x".repeat(40) } }),
+      start(["--role", "gateway", "--database", `${database.url}?schema=other`]),
+    ]);
     const response = await stranger.request(`${COLLECTIONS}/seen`);
     expect(response.status).toBe(503);
     await response.body?.cancel();
     expect(node.output).toContain("refused connections to the node port");
-    await stranger.stop();
+    // Another cluster may have the same secret.
+    const other = await registerElsewhere(port);
+    const known = `is of cluster ${String(await other.cluster())}`;
+    await expect.poll(() => neighbour.output.split("it is of another database").length).toBe(2);
+    expect(neighbour.output).toContain(known);
+    expect((await neighbour.request(COLLECTIONS)).status).toBe(503);
+    await Promise.all([stranger.stop(), neighbour.stop()]);
   });
 
   it("have no credential in an argument or a line of the log, and a gateway has no child and no data folder", async () => {

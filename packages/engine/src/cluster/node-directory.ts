@@ -44,6 +44,16 @@ export class NodeDirectory {
     return new NodeDirectory(opened, new PostgresNodeTable(opened), log);
   }
 
+  /** Id of the database. `undefined`: its user may not read it, which is in the log. Rejects where the database cannot be reached. */
+  async cluster(): Promise<string | undefined> {
+    const id = await first(this.#table.cluster());
+    if (id !== null) return id;
+    const message =
+      "the user of the database may not read its table cluster, so nodes of another database with the same secret are not told apart";
+    this.#log({ level: "warn", message });
+    return undefined;
+  }
+
   /** Makes this server known from now on. Rejects where the database cannot be reached at first. */
   async register(node: KnownNode): Promise<void> {
     await first(this.#table.register(this.#id, node));
@@ -111,9 +121,9 @@ export class NodeDirectory {
 }
 
 /** Says why the database cannot be had. */
-async function first(work: Promise<void>): Promise<void> {
+async function first<T>(work: Promise<T>): Promise<T> {
   try {
-    await work;
+    return await work;
   } catch (error) {
     throw problemAtStart(error);
   }

@@ -36,29 +36,39 @@ export class ClusterSecret {
       throw new RangeError("the secrets of the cluster cannot be told apart");
   }
 
-  /** Of the side that listens, which takes each of its keys and says by their marks which these are. */
-  get listening(): TlsOptions {
+  /**
+   * Of the side that listens, which takes each of its keys and says by their marks which these are.
+   *
+   * @param cluster Id of the cluster that it is of, which it says, too.
+   */
+  listening(cluster?: string): TlsOptions {
+    const marks = this.#keys.map(({ mark }) => mark).join();
     return {
       ...TLS,
-      pskIdentityHint: `${IDENTITY}/${this.#keys.map(({ mark }) => mark).join()}`,
+      pskIdentityHint: [IDENTITY, marks, ...(cluster === undefined ? [] : [cluster])].join("/"),
       pskCallback: (_socket, identity) =>
         this.#keys.find((key, i) => identity === nameOf(key) || (i === 0 && identity === IDENTITY))?.psk ??
         null,
     };
   }
 
-  /** Of the side that connects. The other one has no certificate whose name could be checked: it has the key. */
-  get connecting() {
-    return {
+  /** Of one connection, on the side that makes it. The other one has no certificate whose name could be checked: it has the key. */
+  connecting() {
+    let said: string | undefined;
+    const options = {
       ...TLS,
       checkServerIdentity: () => undefined,
       pskCallback: (hint: string | null) => {
-        const marks = hint?.split("/")[1]?.split(",");
+        const [, list, cluster] = hint?.split("/") ?? [];
+        said = cluster;
+        const marks = list?.split(",");
         const key = this.#keys.find(({ mark }) => marks?.includes(mark)) ?? this.#keys[0]!;
         // A server of an earlier version says nothing, and knows no marks.
         return { psk: key.psk, identity: marks === undefined ? IDENTITY : nameOf(key) };
       },
     };
+    /** Of the other side, once both have shown that they know the key; `undefined`: it is of an earlier version. */
+    return { options, cluster: () => said };
   }
 }
 

@@ -9,6 +9,8 @@ import { Handshakes } from "./handshakes.ts";
 export interface PeerAddress {
   readonly host: string;
   readonly port: number;
+  /** Id of the cluster that whoever listens there is of, where it is known: another cluster may have the same secret. */
+  readonly cluster?: string | undefined;
 }
 
 export interface PeerLimits {
@@ -53,10 +55,10 @@ export class PeerListener {
   /** Rejects where the address cannot be listened on. */
   static async open(options: PeerListenerOptions): Promise<PeerListener> {
     const limits = { ...PEER_LIMITS, ...options.limits };
-    const { secret, host, port, onPeer, onRefused = () => {} } = options;
+    const { secret, cluster, host, port, onPeer, onRefused = () => {} } = options;
     const sockets = new Set<Socket>();
     const handshakes = new Handshakes(limits.handshakes);
-    const server = createServer({ ...secret.listening, handshakeTimeout: limits.handshakeMs });
+    const server = createServer({ ...secret.listening(cluster), handshakeTimeout: limits.handshakeMs });
     server.on("connection", (socket: Socket) => {
       sockets.add(socket);
       socket.once("close", () => sockets.delete(socket));
@@ -96,18 +98,20 @@ export class PeerListener {
   }
 }
 
-/** Rejects where nobody answers there in time, or who answers does not know the secret. */
+/** Rejects where nobody answers there in time, or who answers does not know the secret, or says that it is of another cluster. */
 export async function connectToPeer(
-  { host, port }: PeerAddress,
+  { host, port, cluster }: PeerAddress,
   secret: ClusterSecret,
   given: Partial<PeerLimits> = {},
   signal?: AbortSignal,
 ): Promise<Channel> {
   const limits = { ...PEER_LIMITS, ...given };
-  const socket = connect({ ...secret.connecting, host, port });
+  const connecting = secret.connecting();
+  const socket = connect({ ...connecting.options, host, port });
   const late = setTimeout(() => socket.destroy(new Error("it did not answer in time")), limits.handshakeMs);
   try {
     await once(socket, "secureConnect", { signal });
+    refuseOther(cluster, connecting.cluster());
   } catch (error) {
     socket.destroy();
     const reason = isOfTls(error) ? reasonOf(error) : undefined;
@@ -116,6 +120,12 @@ export async function connectToPeer(
     clearTimeout(late);
   }
   return channelOver(socket, limits);
+}
+
+/** Servers of earlier versions say nothing. */
+function refuseOther(own: string | undefined, said: string | undefined): void {
+  if (own === undefined || said === undefined || own === said) return;
+  throw new Error(`it is of another database (cluster ${said}), and this server is of cluster ${own}`);
 }
 
 function isOfTls(error: unknown): boolean {

@@ -25,13 +25,21 @@ interface Peer {
   readonly served: ServedPeers;
   readonly refused: string[];
   readonly calls: string[];
+  /** Connections that have shown the secret. */
+  met: number;
   isReady: boolean;
+}
+
+interface PeerPlace {
+  readonly port?: number;
+  readonly secret?: ClusterSecret;
+  readonly cluster?: string;
 }
 
 async function peer(
   handle: PeerSession["handle"],
   limits: Partial<PeerLimits> = {},
-  { port = 0, secret = SECRET } = {},
+  { port = 0, secret = SECRET, cluster }: PeerPlace = {},
 ): Promise<Peer> {
   const refused: string[] = [];
   const calls: string[] = [];
@@ -45,14 +53,17 @@ async function peer(
     expect.unreachable(),
   );
   const listener = await PeerListener.open({
-    ...{ host: HOST, port, secret, limits },
-    onPeer: (channel) => served.serve(channel),
+    ...{ host: HOST, port, secret, cluster, limits },
+    onPeer: (channel) => {
+      made.met += 1;
+      served.serve(channel);
+    },
     onRefused: (reason) => refused.push(reason),
   });
   onTestFinished(() => listener.close());
   const made: Peer = {
     ...{ address: { host: HOST, port: listener.port }, listener, served, refused, calls },
-    isReady: true,
+    ...{ met: 0, isReady: true },
   };
   return made;
 }
@@ -156,26 +167,51 @@ describe("the port of a peer", () => {
     expect(pool.open).toEqual([]);
   });
 
+  it("is left alone by a server of another cluster that has the same secret, which says so once", async () => {
+    const there = await peer(echo, {}, { cluster: "theirs" });
+    const problems: (string | null)[] = [];
+    const pool = new PeerPool(SECRET, { onChange: (_link, problem) => problems.push(problem) });
+    onTestFinished(() => pool.close());
+    pool.update([{ ...there.address, cluster: "ours" }]);
+    await expect.poll(() => there.met).toBeGreaterThan(2);
+    expect(problems).toEqual([
+      "it is of another database (cluster theirs), and this server is of cluster ours",
+    ]);
+    expect(pool.open).toEqual([]);
+    // Who does not say which one it is of, and who does not know its own, are of earlier versions.
+    for (const [cluster, expected] of [
+      [undefined, "ours"],
+      ["ours", undefined],
+      ["ours", "ours"],
+    ]) {
+      const known = await peer(echo, {}, cluster === undefined ? {} : { cluster });
+      const own = new PeerPool(SECRET);
+      onTestFinished(() => own.close());
+      own.update([{ ...known.address, cluster: expected }]);
+      await expect.poll(() => own.open.length).toBe(1);
+    }
+  });
+
   it("goes on with servers of an earlier version, which know one secret and no marks", async () => {
     const both = new ClusterSecret(OLD_TEXT, NEW_TEXT);
     const psk = Buffer.from(hkdfSync("sha256", OLD_TEXT, "", "sheaf-cluster-1", 32));
-    const { connecting, listening } = both;
-    const there = await peer(echo, {}, { secret: both });
+    const there = await peer(echo, {}, { secret: both, cluster: "this-one" });
+    const { options } = both.connecting();
     const earlier = connectTls({
-      ...{ ...connecting, ...there.address },
+      ...{ ...options, ...there.address },
       pskCallback: () => ({ psk, identity: "sheaf-cluster-1" }),
     });
     onTestFinished(() => void earlier.destroy());
     await once(earlier, "secureConnect");
     const server = createServer({
-      ...{ ...listening, pskIdentityHint: "" },
+      ...{ ...both.listening(), pskIdentityHint: "" },
       pskCallback: (_socket, identity) => (identity === "sheaf-cluster-1" ? psk : null),
     });
     onTestFinished(() => void server.close());
     await once(server.listen({ host: HOST, port: 0 }), "listening");
     const { port } = server.address() as AddressInfo;
     const connected = once(server, "secureConnection");
-    const later = connectTls({ ...connecting, host: HOST, port });
+    const later = connectTls({ ...options, host: HOST, port });
     onTestFinished(() => void later.destroy());
     await once(later, "secureConnect");
     await connected;

@@ -41,10 +41,11 @@ export class ClusterGateway {
     const { database } = databaseOf(this.#settings);
     if (database === undefined) throw new RangeError("a gateway needs a database");
     this.#directory = await NodeDirectory.open(database, engineLog(this.#logger));
+    const cluster = await this.#directory.cluster();
     await this.#directory.watch((nodes) => {
-      this.engine.update(addressesOf(nodes, "search"));
+      this.engine.update(addressesOf(nodes, "search", cluster));
       this.#indexNodes = nodes.filter(({ role }) => role === "index").length;
-      this.#embedder.update(addressesOf(nodes, "embed"));
+      this.#embedder.update(addressesOf(nodes, "embed", cluster));
     });
     if (catalog !== null) await this.#directory.watchCatalog(catalog.tell);
     const until = performance.now() + FIRST_NODE_MS;

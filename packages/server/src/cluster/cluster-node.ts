@@ -1,7 +1,7 @@
 /** A server that gateways call: it listens for them, and makes itself known in the database. */
 import { type EngineLog, NodeDirectory, type NodeRole } from "@sheaf/engine";
 import type { ClusterEmbedder } from "@sheaf/inference";
-import { PeerListener, type PeerService, ServedPeers, peerName } from "@sheaf/process";
+import { type PeerAddress, PeerListener, type PeerService, ServedPeers, peerName } from "@sheaf/process";
 import type { Logger } from "pino";
 import type { Settings } from "../config.ts";
 import { listenError } from "../listen-error.ts";
@@ -38,27 +38,22 @@ export class ClusterNode {
     if (nodeListen === null || database === undefined) throw new RangeError("the server is no node");
     const onUnexpected = (err: unknown): void => logger.error({ err }, "unexpected error");
     const served = new ServedPeers(service, onUnexpected);
-    const listener = await PeerListener.open({
-      ...nodeListen,
-      secret: clusterSecretOf(settings),
-      onPeer: (channel) => served.serve(channel),
-      onRefused: refusalLog(logger),
-    }).catch((error: unknown) => {
-      const flags = { host: "--node-listen", port: "--node-listen" };
-      throw listenError(error, { ...nodeListen, flags });
-    });
     const directory = await NodeDirectory.open(database, engineLog(logger));
-    const url = peerName(advertisedOf(settings, { ...nodeListen, port: listener.port }));
-    const node = new ClusterNode(listener, served, directory);
+    let node: ClusterNode | null = null;
     try {
+      const cluster = await directory.cluster();
+      const listener = await listen(settings, { ...nodeListen, cluster }, served, logger);
+      node = new ClusterNode(listener, served, directory);
+      const url = peerName(advertisedOf(settings, { ...nodeListen, port: listener.port }));
       await directory.register({ url, role: role as NodeRole });
-      if (embedder !== null) await directory.watch((nodes) => embedder.update(addressesOf(nodes, "embed")));
+      if (embedder !== null)
+        await directory.watch((nodes) => embedder.update(addressesOf(nodes, "embed", cluster)));
+      logger.info({ url, role }, "other servers may call this server");
+      return node;
     } catch (error) {
-      await node.close();
+      await (node ?? directory).close();
       throw error;
     }
-    logger.info({ url, role }, "other servers may call this server");
-    return node;
   }
 
   /** Gateways ask others from now on. Resolves when their calls under way are answered, or the time is over. */
@@ -70,6 +65,23 @@ export class ClusterNode {
   async close(): Promise<void> {
     await Promise.all([this.#listener.close(), this.#directory.close()]);
   }
+}
+
+function listen(
+  settings: Settings,
+  place: PeerAddress,
+  served: ServedPeers,
+  logger: Logger,
+): Promise<PeerListener> {
+  return PeerListener.open({
+    ...place,
+    secret: clusterSecretOf(settings),
+    onPeer: (channel) => served.serve(channel),
+    onRefused: refusalLog(logger),
+  }).catch((error: unknown) => {
+    const flags = { host: "--node-listen", port: "--node-listen" };
+    throw listenError(error, { ...place, flags });
+  });
 }
 
 export function engineLog(logger: Logger): EngineLog {

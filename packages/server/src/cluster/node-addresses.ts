@@ -8,10 +8,15 @@ const ROLES = { search: ["search", "all"], embed: ["embed"] } as const satisfies
   readonly NodeRole[]
 >;
 
-export function addressesOf(nodes: readonly KnownNode[], task: keyof typeof ROLES): readonly PeerAddress[] {
+/** @param cluster Id of their database. */
+export function addressesOf(
+  nodes: readonly KnownNode[],
+  task: keyof typeof ROLES,
+  cluster: string | undefined,
+): readonly PeerAddress[] {
   const roles: readonly NodeRole[] = ROLES[task];
   return nodes
     .filter(({ url, role }) => roles.includes(role) && URL.canParse(`tcp://${url}`))
     .map(({ url }) => new URL(`tcp://${url}`))
-    .map(({ hostname, port }) => ({ host: hostname.replace(/^\[|\]$/gu, ""), port: Number(port) }));
+    .map(({ hostname, port }) => ({ host: hostname.replace(/^\[|\]$/gu, ""), port: Number(port), cluster }));
 }

@@ -1,5 +1,6 @@
 /** The nodes of a cluster, in the database that they share. */
 import type { PostgresDatabase } from "./postgres-database.ts";
+import { isForbidden } from "./postgres-errors.ts";
 
 /** What a node does for other servers; `all`: it searches for them, and embeds for itself; `index`: it is called by none. */
 export type NodeRole = "search" | "embed" | "all" | "index";
@@ -29,6 +30,17 @@ export class PostgresNodeTable {
   /** Those that have said so within the last 15 s. */
   async seen(): Promise<readonly KnownNode[]> {
     const rows = await this.#database.read(this.#database.statements.node.seen);
+  /** Id of the database, by which its nodes are told from those of another one; `null`: its user may not read it. */
+  async cluster(): Promise<string | null> {
+    try {
+      const [row] = await this.#database.read(this.#database.statements.node.cluster);
+      return String(row?.["id"]);
+    } catch (error) {
+      if (isForbidden(error)) return null;
+      throw error;
+    }
+  }
+
     return rows.map((row) => ({ url: String(row["url"]), role: row["role"] as NodeRole }));
   }
 

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { NodeDirectory } from "../../cluster/node-directory.ts";
 import { createLocalEngine } from "../../create-local-engine.ts";
 import type { Engine } from "../../engine.ts";
+import type { EngineLogEntry } from "../../engine-log.ts";
 import { idsOf, makeCollection, record, write } from "../../testing/engine-fixtures.ts";
 import { EAGER } from "../../publication/testing/object-cluster.ts";
 import { INDEX, ROWS, row } from "../../testing/indexed-folder.ts";
@@ -73,6 +74,7 @@ describe("rights in PostgreSQL", () => {
     const directory = await NodeDirectory.open(as("sheaf_embed"), LOG);
     onTestFinished(() => directory.close());
     const node = { url: "127.0.0.1:7000", role: "embed" } as const;
+    expect(await directory.cluster()).toMatch(/^[0-9a-f-]{36}$/u);
     await directory.register(node);
     let nodes: readonly unknown[] | null = null;
     await directory.watch((seen) => (nodes = seen));
@@ -114,11 +116,18 @@ describe("rights in PostgreSQL", () => {
   });
 
   it("are enough for a gateway, which cannot read what is kept", async () => {
-    const directory = await NodeDirectory.open(as("sheaf_gateway"), LOG);
+    const told: EngineLogEntry[] = [];
+    const directory = await NodeDirectory.open(as("sheaf_gateway"), (entry) => void told.push(entry));
     onTestFinished(() => directory.close());
     let nodes: readonly unknown[] | null = null;
     await directory.watch((seen) => (nodes = seen));
     expect(nodes).toEqual([]);
+    expect(await directory.cluster()).toMatch(/^[0-9a-f-]{36}$/u);
+    expect(told).toEqual([]);
+    // As the guide gave them before.
+    await run(as("sheaf_owner"), "revoke select on sheaf.cluster from sheaf_gateway");
+    expect(await directory.cluster()).toBe(undefined);
+    expect(told).toMatchObject([{ level: "warn", message: expect.stringContaining("table cluster") }]);
     let reports = 0;
     await directory.watchCatalog(() => (reports += 1));
     await expect.poll(() => reports).toBeGreaterThan(0);

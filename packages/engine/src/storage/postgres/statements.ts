@@ -331,6 +331,7 @@ function nodesIn(schema: string) {
     leave: `delete from ${node} where id = $1::text`,
     seen: `select url, role from ${node} where seen > now() - interval '15 seconds' order by url limit 1000`,
     /** Within so many milliseconds. */
+    cluster: `select id from ${schema}.cluster`,
     seenIndexNode: `select 1 from ${node} where role = 'index' and seen > now() - interval '1 millisecond' * $1::float8
       limit 1`,
   };
