@@ -1,3 +1,5 @@
+import { defaultMaxListeners } from "node:events";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import * as fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { Channel } from "./channel.ts";
@@ -13,6 +15,15 @@ function receive(channel: Channel, count: number): Promise<unknown[]> {
       if (received.length === count) resolve(received);
     });
   });
+}
+
+/** Its length, once it has come. */
+function taken(channel: Channel, part: number): number | null {
+  try {
+    return channel.takePart(part).length;
+  } catch {
+    return null;
+  }
 }
 
 describe("Channel", () => {
@@ -115,6 +126,28 @@ describe("Channel", () => {
     far.destroy();
     await closed;
     expect(() => sender.send("nobody")).not.toThrow();
+  });
+
+  it("has any number of messages wait for a socket that takes no more, without a word, until it does or closes", async () => {
+    const warnings: string[] = [];
+    const warn = ({ name }: Error): number => warnings.push(name);
+    process.on("warning", warn);
+    const [near, far] = await socketPair();
+    const sender = new Channel(near);
+    const part = new Uint8Array(1024 * 1024);
+    const sent = Array.from({ length: 2 * defaultMaxListeners }, () => sender.sendParts([part]));
+    await nextTurn();
+    const receiver = new Channel(far);
+    for (const [number] of await Promise.all(sent)) {
+      await expect.poll(() => taken(receiver, number!)).toBe(part.length);
+    }
+    far.pause();
+    const lost = Array.from({ length: 2 * defaultMaxListeners }, () => sender.sendParts([part]));
+    await nextTurn();
+    near.destroy();
+    await Promise.all(lost);
+    process.off("warning", warn);
+    expect(warnings).toEqual([]);
   });
 
   it("closes where parts that no message has named take more than it allows, and not where they are taken", async () => {

@@ -7,7 +7,6 @@
  * What one owner has the other side read, and it has not read yet, stands before no message of another owner: once the
  * socket holds some bytes, messages that have owners wait here, and the owners take turns.
  */
-import { once } from "node:events";
 import { type ConnectOpts, Socket, type SocketConstructorOpts } from "node:net";
 import type { Duplex } from "node:stream";
 import { type CancelSignal, TurnQueue, abortError } from "@sheaf/protocol";
@@ -55,6 +54,8 @@ export class Channel {
   /** Of all of them, once they are whole. */
   #partBytes = 0;
   #nextPart = 0;
+  /** Who waits until the socket takes more. */
+  #onDrained: (() => void)[] = [];
 
   /** @param maxBytes Of a message that comes, and of all parts together that no message has named: more closes the channel. */
   constructor(socket: Duplex, maxBytes = Infinity) {
@@ -64,10 +65,14 @@ export class Channel {
     socket.on("data", (chunk: Buffer) => this.#receive(chunk));
     // The close event follows and does the work; without a listener an error would end the process.
     socket.on("error", () => socket.destroy());
-    socket.on("drain", () => this.#sendWaiting());
+    socket.on("drain", () => {
+      this.#sendWaiting();
+      this.#wake();
+    });
     socket.on("close", () => {
       this.#closed = true;
       this.#waiting.clear();
+      this.#wake();
       this.#onClose();
     });
   }
@@ -182,12 +187,12 @@ export class Channel {
   }
 
   /** Resolves when the socket takes more, or has closed. */
-  async #drained(): Promise<void> {
-    const end = new AbortController();
-    const ended = once(this.#socket, "close", { signal: end.signal });
-    await Promise.race([once(this.#socket, "drain", { signal: end.signal }), ended]).catch(() => undefined);
-    end.abort();
-    await ended.catch(() => undefined);
+  #drained(): Promise<void> {
+    return new Promise((resolve) => void this.#onDrained.push(resolve));
+  }
+
+  #wake(): void {
+    for (const resolve of this.#onDrained.splice(0)) resolve();
   }
 
   close(): void {

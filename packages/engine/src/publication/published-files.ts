@@ -11,7 +11,7 @@ import { ArrivingFile } from "./arriving-file.ts";
 import type { FolderFiles } from "../storage/files/folder-files.ts";
 import { openSections } from "../storage/files/section-reader.ts";
 import type { FileIdentity } from "../storage/files/section-writer.ts";
-import { SegmentDamaged } from "../storage/files/segment-damaged.ts";
+import { SegmentDamaged, SegmentWithoutRoom } from "../storage/files/segment-damaged.ts";
 import type {
   ReadOptions,
   SegmentFile,
@@ -38,6 +38,8 @@ export class PublishedFiles implements SegmentFiles {
   readonly #folder: FolderFiles;
   #published: ReadonlyMap<string, FileIdentity> = new Map();
   readonly #fetching = new Map<string, Promise<boolean>>();
+  /** Those that had no room on the disk when they were last fetched. */
+  readonly #tooLarge = new Set<string>();
   #isReadThere = false;
   /** Are read where they are. */
   readonly #arriving = new Set<ArrivingFile>();
@@ -61,7 +63,9 @@ export class PublishedFiles implements SegmentFiles {
     if (here !== null) return here;
     const there = await this.#openThere(name, options);
     if (there !== null) return there;
-    return (await this.fetch(name, options.signal)) ? this.#folder.open(name, options) : null;
+    if (await this.fetch(name, options.signal)) return this.#folder.open(name, options);
+    if (this.#tooLarge.has(name)) throw new SegmentWithoutRoom(name);
+    return null;
   }
 
   async #openThere(name: string, options: ReadOptions): Promise<SegmentFile | null> {
@@ -99,10 +103,12 @@ export class PublishedFiles implements SegmentFiles {
     if (known !== undefined) return known;
     const fetching = this.#options.inTurn(() => this.#fetch(file, signal));
     this.#fetching.set(name, fetching);
+    this.#tooLarge.delete(name);
     try {
       return await fetching;
     } catch (error) {
       throwIfAborted(signal);
+      if (error instanceof SheafError && error.code === "storage_full") this.#tooLarge.add(name);
       this.#options.onProblem(error);
       return false;
     } finally {

@@ -3,6 +3,8 @@ import { SheafError } from "@sheaf/protocol";
 import type { StoreView } from "../../storage/record-store.ts";
 
 const MOST_ATTEMPTS = 16;
+/** Well before the request's own end: its caller is to hear why, and when to come back. */
+const MOST_MS = 20_000;
 
 class OutdatedPlan extends SheafError {
   constructor() {
@@ -23,13 +25,21 @@ export function isOutdated(error: unknown): boolean {
   return error instanceof OutdatedPlan;
 }
 
-/** 429 where others are always faster. */
-export async function againWhileOutdated<T>(work: () => Promise<T>): Promise<T> {
+/**
+ * 429 where others are always faster.
+ *
+ * @param now In milliseconds.
+ */
+export async function againWhileOutdated<T>(
+  work: () => Promise<T>,
+  now: () => number = () => performance.now(),
+): Promise<T> {
+  const until = now() + MOST_MS;
   for (let attempt = 1; ; attempt++) {
     try {
       return await work();
     } catch (error) {
-      if (!isOutdated(error) || attempt === MOST_ATTEMPTS) throw error;
+      if (!isOutdated(error) || attempt === MOST_ATTEMPTS || now() >= until) throw error;
     }
   }
 }

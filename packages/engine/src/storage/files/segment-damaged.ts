@@ -21,3 +21,11 @@ export class SegmentMissing extends SegmentDamaged {
     super(file, null, "it is missing");
   }
 }
+
+/** There is one elsewhere, for which this disk has no room. */
+export class SegmentWithoutRoom extends SegmentMissing {
+  constructor(file: string) {
+    super(file);
+    this.message = `index file ${file} could not be fetched: the disk of the data folder is full`;
+  }
+}
