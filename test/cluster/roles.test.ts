@@ -1,20 +1,25 @@
 /** Gateways that keep nothing, and search nodes that are killed, stopped, paused and added while they are asked. */
 import { once } from "node:events";
+import { execFile } from "node:child_process";
 import { type Socket, connect } from "node:net";
 import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { PostgresDatabase } from "../../packages/engine/src/storage/postgres/postgres-database.ts";
+import { PostgresNodeTable } from "../../packages/engine/src/storage/postgres/postgres-node-table.ts";
 import {
   PASSWORD,
   PostgresServer,
-import { PostgresDatabase } from "../../packages/engine/src/storage/postgres/postgres-database.ts";
-import { PostgresNodeTable } from "../../packages/engine/src/storage/postgres/postgres-node-table.ts";
 } from "../../packages/engine/src/storage/postgres/testing/postgres-server.ts";
 import { freePort } from "../../scripts/free-port.ts";
 import { ROOT_KEY, type ServeOptions, ServedSheaf, descendants } from "../e2e/testing/served-sheaf.ts";
 import { Load } from "./testing/load.ts";
 
 const COLLECTIONS = "/api/v2/tenants/default_tenant/databases/default_database/collections";
+const COMMAND = fileURLToPath(new URL("../../packages/server/bin/sheaf.mjs", import.meta.url));
+const MANIFEST = new URL("../../packages/server/package.json", import.meta.url);
 const SECRET = "cluster-secret-for-tests-only-0123456789";
 
 let database: PostgresServer;
@@ -131,11 +136,6 @@ async function searchNodes(): Promise<string | undefined> {
   return /^sheaf_search_nodes (\d+)$/mu.exec(text)?.[1];
 }
 
-const anyNode = (): readonly [number, ServedSheaf] => [...nodes][0]!;
-
-describe("two gateways and three search nodes", () => {
-  it("answer as one server: what one gateway has done, the other one sees", async () => {
-    const collection = await makeCollection("seen");
 /** A database in which the address of a node of this one stands. */
 async function registerElsewhere(port: number): Promise<PostgresNodeTable> {
   const elsewhere = new PostgresDatabase({ ...database.settings(), schema: "other" });
@@ -145,6 +145,11 @@ async function registerElsewhere(port: number): Promise<PostgresNodeTable> {
   return table;
 }
 
+const anyNode = (): readonly [number, ServedSheaf] => [...nodes][0]!;
+
+describe("two gateways and three search nodes", () => {
+  it("answer as one server: what one gateway has done, the other one sees", async () => {
+    const collection = await makeCollection("seen");
     await add(gateways[0], collection, ["a", "b"]);
     expect(await idsIn(gateways[1], collection)).toEqual(["a", "b"]);
     await gateways[1].ask(`${collection}/delete`, { ids: ["a"] });
@@ -154,6 +159,26 @@ async function registerElsewhere(port: number): Promise<PostgresNodeTable> {
     const bad = await gateways[0].request(`${collection}/query`, { json: { query_embeddings: [["x"]] } });
     expect(bad.status).toBeGreaterThanOrEqual(400);
     expect(bad.status).toBeLessThan(500);
+  });
+
+  it("list the nodes, as these do, with their versions", async () => {
+    const { version } = JSON.parse(await readFile(MANIFEST, "utf8")) as { version: string };
+    const known = [...nodes.keys()].map((port) => ({
+      role: "search",
+      address: `127.0.0.1:${port}`,
+      version,
+    }));
+    for (const server of [gateways[0], anyNode()[1]]) {
+      const listed = await server.ask<readonly object[]>("/api/v2/nodes");
+      expect(listed).toHaveLength(known.length);
+      expect(listed).toEqual(expect.arrayContaining(known.map((node) => expect.objectContaining(node))));
+    }
+    const env = { ...process.env, SHEAF_URL: gateways[0].url, SHEAF_KEY: ROOT_KEY };
+    const { stdout } = await promisify(execFile)(process.execPath, [COMMAND, "nodes"], { env });
+    const [heading, ...lines] = stdout.trim().split("\n");
+    expect(heading).toMatch(/^role +address +version +last seen$/u);
+    expect(lines).toHaveLength(known.length);
+    for (const line of lines) expect(line).toMatch(/^search +127\.0\.0\.1:\d+ +\d\S+ +\d+ s ago$/u);
   });
 
   it("end a key that the other one has revoked, also one that was just used", async () => {

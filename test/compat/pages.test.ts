@@ -11,7 +11,7 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const METHOD = /^(?:get|post|put|patch|delete)$/u;
 /** Beyond the interface of the existing clients; tested beside the server. */
 const OWN =
-  /^(?:GET|DELETE) \/api\/v2\/tenants(?:\/\{tenant\})?$|^POST .*\/(?:count|facets|search\/check)$|\/(?:keys|backups)\b|\/accept-model$|\/(?:livez|readyz|healthcheck)$|openapi\.json$|\/metrics$|\/api\/v2\/(?:metrics\/history|models)|\/usage$/u;
+  /^(?:GET|DELETE) \/api\/v2\/tenants(?:\/\{tenant\})?$|^POST .*\/(?:count|facets|search\/check)$|\/(?:keys|backups)\b|\/accept-model$|\/(?:livez|readyz|healthcheck)$|openapi\.json$|\/metrics$|\/api\/v2\/(?:metrics\/history|models|nodes)|\/usage$/u;
 /** What is no method for callers, though it can be seen. */
 const INTERNAL = new Set(
   (

@@ -27,7 +27,10 @@ const MEGABYTE = 1e6;
 const MOST_MB = 350;
 const ROOT_KEY = "a-root-key-for-tests-only";
 /** Metrics that one server alone does not have. */
-const OF_GATEWAYS = new Set(["sheaf_embed_alone"]);
+const OF_GATEWAYS = new Set([
+  ...["sheaf_search_nodes", "sheaf_embed_nodes", "sheaf_index_nodes"],
+  ...["sheaf_embed_node_texts", "sheaf_embed_alone"],
+]);
 const CLIENT = fileURLToPath(new URL("testing/first-search.mjs", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "sheaf-image-"));
 const volume = join(folder, "volume");

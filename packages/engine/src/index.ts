@@ -19,7 +19,7 @@ export { ClusterEngine, type ClusterEngineOptions } from "./cluster/cluster-engi
 export { engineService } from "./cluster/engine-service.ts";
 export { NodeDirectory } from "./cluster/node-directory.ts";
 export { makeLockedFolder, type LockedFolder } from "./host/locked-folder.ts";
-export type { KnownNode, NodeRole } from "./storage/postgres/postgres-node-table.ts";
+export type { KnownNode, ListedNode, NodeRole } from "./storage/postgres/postgres-node-table.ts";
 export type { IndexSettings } from "./collection/open-collection-options.ts";
 export { SHARE_LIMITS, type ShareLimits } from "./collection/store-mover.ts";
 export type { TenantQuotas } from "./collection/tenant-quotas.ts";

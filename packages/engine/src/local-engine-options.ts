@@ -33,6 +33,8 @@ export interface EngineDatabase extends PostgresSettings {
    * some; `index` does these and nothing else. By default `all`.
    */
   readonly role?: "all" | "search" | "index";
+  /** Of this program, for whoever lists the nodes of the database. */
+  readonly version?: string;
   /** How often this server looks for what others have dropped, in milliseconds; a minute by default. */
   readonly lookMs?: number;
 }

@@ -142,6 +142,7 @@ function newJobs(
     checkpointAfterBytes = CHECKPOINT_AFTER_BYTES,
     checkpointQuietMs = QUIET_MS,
     maxLogBytes = MAX_LOG_BYTES,
+    version,
   }: EngineDatabase,
   { objects, index }: DatabaseOptions,
 ): PostgresIndexJobs {
@@ -150,7 +151,7 @@ function newJobs(
   const rules = { claimMs, checkpointAfterBytes, maxLogBytes, operations, afterMs, leastRecords };
   // As two looks of a server that writes.
   const quietMs = 2 * checkpointQuietMs;
-  return new PostgresIndexJobs(database, cacheIdentity(folder), { ...rules, quietMs });
+  return new PostgresIndexJobs(database, cacheIdentity(folder), { ...rules, quietMs }, version);
 }
 
 interface PublishingParts {

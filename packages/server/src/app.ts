@@ -39,6 +39,7 @@ import { searchRoutes } from "./routes/search.ts";
 import { currentKeyRoutes } from "./routes/state/current-key.ts";
 import { metricsHistoryRoutes } from "./routes/state/metrics-history.ts";
 import { modelRoutes } from "./routes/state/models.ts";
+import { nodeRoutes } from "./routes/state/nodes.ts";
 import { usageRoutes } from "./routes/state/usage.ts";
 import { systemRoutes } from "./routes/system.ts";
 import { tenantRoutes } from "./routes/tenants.ts";
@@ -158,6 +159,7 @@ function routesOf(services: Services, options: RouteOptions): readonly Route[] {
     ...metricsHistoryRoutes(services),
     ...currentKeyRoutes(),
     ...modelRoutes(services),
+    ...nodeRoutes(services),
     ...usageRoutes(services),
     ...unimplementedRoutes(),
   ];

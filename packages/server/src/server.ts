@@ -136,8 +136,8 @@ async function start(settings: Settings, logger: Logger, embedding: EmbedderOpti
     engine: role === "embed" ? refuseEngine : role === "index" ? refuseCalls : slot.get,
     measured: role === "embed" ? refuseEngine : slot.get,
     ...{ spoolFolder: spoolOf(settings), catalog, backupShelf: backupShelf(settings) },
-    isDatabase: settings.database !== null,
-    usageBounds: quotasOf(settings),
+    ...{ isDatabase: settings.database !== null, usageBounds: quotasOf(settings) },
+    nodes: async () => parts.gateway?.list() ?? parts.node?.list() ?? null,
     keys: settings.auth ? rootKeySlot : null,
     ...(settings.busyWait && hasSpareCore() && gateway === null && { expectCall: () => expectCall(parts) }),
   });

@@ -8,7 +8,7 @@ import { type EngineLog, describeError } from "../engine-log.ts";
 import type { EngineDatabase } from "../local-engine-options.ts";
 import { problemAtStart } from "../storage/postgres/connection-problems.ts";
 import type { PostgresDatabase } from "../storage/postgres/postgres-database.ts";
-import type { KnownNode, PostgresNodeTable } from "../storage/postgres/postgres-node-table.ts";
+import type { KnownNode, ListedNode, PostgresNodeTable } from "../storage/postgres/postgres-node-table.ts";
 import type { UpkeepRounds } from "../upkeep-rounds.ts";
 
 /** A third of what a node may be silent for. */
@@ -20,6 +20,7 @@ const LIMITS = { connections: 1, waiting: 8, retryMs: 5_000 } as const;
 export class NodeDirectory {
   readonly #database: PostgresDatabase;
   readonly #table: PostgresNodeTable;
+  readonly #version: string | undefined;
   readonly #log: EngineLog;
   readonly #id = randomUUID();
   readonly #timers: NodeJS.Timeout[] = [];
@@ -28,9 +29,15 @@ export class NodeDirectory {
   #round: Promise<void> = Promise.resolve();
   #catalogRounds: UpkeepRounds | null = null;
 
-  private constructor(database: PostgresDatabase, table: PostgresNodeTable, log: EngineLog) {
+  private constructor(
+    database: PostgresDatabase,
+    table: PostgresNodeTable,
+    version: string | undefined,
+    log: EngineLog,
+  ) {
     this.#database = database;
     this.#table = table;
+    this.#version = version;
     this.#log = log;
   }
 
@@ -41,7 +48,7 @@ export class NodeDirectory {
       import("../storage/postgres/postgres-node-table.ts"),
     ]);
     const opened = new PostgresDatabase({ ...database, limits: { ...database.limits, ...LIMITS } }, log);
-    return new NodeDirectory(opened, new PostgresNodeTable(opened), log);
+    return new NodeDirectory(opened, new PostgresNodeTable(opened), database.version, log);
   }
 
   /** Id of the database. `undefined`: its user may not read it, which is in the log. Rejects where the database cannot be reached. */
@@ -56,11 +63,17 @@ export class NodeDirectory {
 
   /** Makes this server known from now on. Rejects where the database cannot be reached at first. */
   async register(node: KnownNode): Promise<void> {
-    await first(this.#table.register(this.#id, node));
+    const register = (): Promise<void> => this.#table.register(this.#id, node, this.#version);
+    await first(register());
     this.#isRegistered = true;
     this.#every(REGISTER_MS, async () => {
-      if (this.#isRegistered) await this.#table.register(this.#id, node);
+      if (this.#isRegistered) await register();
     });
+  }
+
+  /** For whoever runs the cluster. Rejects where the database cannot be reached. */
+  list(): Promise<readonly ListedNode[]> {
+    return this.#table.list();
   }
 
   /** Gives the nodes now and after each look. Rejects where the database cannot be reached at first; later what was known counts. */

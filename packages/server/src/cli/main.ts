@@ -29,6 +29,7 @@ import { modelsList } from "./commands/models-list.ts";
 import { modelsPull } from "./commands/models-pull.ts";
 import { modelsRm } from "./commands/models-rm.ts";
 import { modelsVerify } from "./commands/models-verify.ts";
+import { nodes } from "./commands/nodes.ts";
 import { backupVerify, restore } from "./commands/restore.ts";
 import {
   databasesCreate,
@@ -70,6 +71,7 @@ const OTHERS: readonly Command[] = [
   modelsPull,
   modelsVerify,
   modelsRm,
+  nodes,
 ];
 /** Words for the groups of commands in `--help`. */
 const GROUPS: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 /** What a server has that keeps nothing itself: an engine that asks search nodes, and the directory where it finds them. */
-import { ClusterEngine, NodeDirectory } from "@sheaf/engine";
+import { ClusterEngine, type ListedNode, NodeDirectory } from "@sheaf/engine";
 import type { ClusterEmbedder } from "@sheaf/inference";
 import type { Logger } from "pino";
 import type { Settings } from "../config.ts";
@@ -53,6 +53,11 @@ export class ClusterGateway {
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     if (!this.engine.responsive) this.#logger.warn("no search node can be reached yet");
     return this.engine;
+  }
+
+  /** As `ListNodes`. */
+  async list(): Promise<readonly ListedNode[] | null> {
+    return this.#directory?.list() ?? null;
   }
 
   /** Nodes, as far as is known. */

@@ -1,5 +1,5 @@
 /** A server that gateways call: it listens for them, and makes itself known in the database. */
-import { type EngineLog, NodeDirectory, type NodeRole } from "@sheaf/engine";
+import { type EngineLog, type ListedNode, NodeDirectory, type NodeRole } from "@sheaf/engine";
 import type { ClusterEmbedder } from "@sheaf/inference";
 import { type PeerAddress, PeerListener, type PeerService, ServedPeers, peerName } from "@sheaf/process";
 import type { Logger } from "pino";
@@ -54,6 +54,11 @@ export class ClusterNode {
       await (node ?? directory).close();
       throw error;
     }
+  }
+
+  /** As `ListNodes`. */
+  list(): Promise<readonly ListedNode[]> {
+    return this.#directory.list();
   }
 
   /** Gateways ask others from now on. Resolves when their calls under way are answered, or the time is over. */

@@ -1,7 +1,7 @@
 /** Everything a handler or a hook may call, made once per server. */
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { CatalogReport, DiskReserve, Engine, EngineStatistics } from "@sheaf/engine";
+import type { CatalogReport, DiskReserve, Engine, EngineStatistics, ListedNode } from "@sheaf/engine";
 import type { Embedder } from "@sheaf/inference";
 import { DEFAULT_TASKS, SheafError, type TaskTable } from "@sheaf/protocol";
 import type { Logger } from "pino";
@@ -56,9 +56,14 @@ export interface ServiceOptions extends Partial<ReplyBounds> {
   readonly isDatabase?: boolean;
   /** What is kept free on its disk. */
   readonly diskReserve?: DiskReserve;
+  /** By default the server is in no cluster. */
+  readonly nodes?: ListNodes;
   /** What a tenant may have; anything by default. */
   readonly usageBounds?: UsageBounds;
 }
+
+/** The nodes of the cluster; `null`: the server knows none. */
+export type ListNodes = () => Promise<readonly ListedNode[] | null>;
 
 const UNBOUNDED: UsageBounds = { databases: 0, collections: 0, records: 0, bytes: 0, tokensPerDay: 0 };
 const DAY_SECONDS = 24 * 3_600;
@@ -78,6 +83,7 @@ export interface Services {
   readonly usage: UsageService;
   readonly keys: KeyService;
   readonly backups: BackupService;
+  readonly nodes: ListNodes;
   readonly ledger: ActivityLedger;
   readonly access: AccessWatch;
   /** `null`: a server that keeps nothing knows the root key only. */
@@ -139,6 +145,7 @@ export function createServices(
   return {
     engine,
     backups,
+    nodes: options.nodes ?? (() => Promise.resolve(null)),
     ledger,
     access,
     madeKeys,

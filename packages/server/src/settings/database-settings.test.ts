@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { readSettings } from "../config.ts";
 import { databaseOf } from "./database-settings.ts";
+import { VERSION } from "../version.ts";
 import { SettingError } from "./setting-error.ts";
 
 const ROOT = { SHEAF_ROOT_KEY: "sixteen-letters!" };
@@ -56,7 +57,7 @@ describe("--database", () => {
       ...{ hosts: [{ host: "127.0.0.1", port: 5433 }], database: "data", schema: "sheaf", user: "sheaf" },
       ...{ password: "secret", tls: null },
       limits: POSTGRES_LIMITS,
-      ...{ appendAttempts: 64, checkpointAfterBytes: 64 * 2 ** 20, maxLogBytes: 2 ** 30 },
+      ...{ appendAttempts: 64, checkpointAfterBytes: 64 * 2 ** 20, maxLogBytes: 2 ** 30, version: VERSION },
     });
     const found = databaseFrom("postgresql://db.example.org/a%20b?schema=two", { PGUSER: "u" });
     expect(found).toMatchObject({ hosts: [{ host: "db.example.org", port: 5432 }] });

@@ -6,6 +6,7 @@ import { countSetting } from "./count-setting.ts";
 import { isLoopback } from "../is-loopback.ts";
 import { readSecretFile, readSmallFile } from "./secret-file.ts";
 import { SettingError } from "./setting-error.ts";
+import { VERSION } from "../version.ts";
 
 export interface DatabaseSettings {
   /** `null`: everything is in the data folder. */
@@ -153,6 +154,7 @@ export function databaseOf(settings: Settings): Pick<HostedEngineOptions, "datab
   return {
     database: {
       role: role === "search" || role === "index" ? role : "all",
+      version: VERSION,
       ...{ hosts, database: name, schema, user: database.user ?? databaseUser ?? userInfo().username },
       limits: {
         connections: settings.databaseConnections,

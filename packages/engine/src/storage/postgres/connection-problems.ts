@@ -18,7 +18,7 @@ const WRONG_PASSWORD = "28P01";
 /** Gives the error itself where it says nothing of the database. */
 export function connectionProblem(error: unknown, place: ConnectionPlace): unknown {
   const { user, isOne } = place;
-  const where = place.host.startsWith("/") ? place.host : `${place.host}:${place.port}`;
+  const where = whereOf(place);
   const text = wordsOf(error);
   const refused = (message: string, isUnset = false): NoConnection =>
     new NoConnection(message, { cause: error, isPassing: !isOne, isUnset });
@@ -44,6 +44,23 @@ export function connectionProblem(error: unknown, place: ConnectionPlace): unkno
   if (isTransient(error) && !isOfPool(text))
     return new NoConnection(`the database cannot be reached: ${where}: ${text}`, { cause: error });
   return state === null ? error : refused(`the database at ${where} refuses user ${user}: ${text}`);
+}
+
+/** The oldest that the tests of the database were run on. */
+const OLDEST_TRIED = 15;
+
+/** @param version As the server numbers itself: 180004 is 18.4. Throws `failed_precondition`. */
+export function requireTried(version: number, place: Pick<ConnectionPlace, "host" | "port">): void {
+  if (version >= OLDEST_TRIED * 10_000) return;
+  const name = `${Math.floor(version / 10_000)}.${version % 10_000}`;
+  throw new SheafError(
+    "failed_precondition",
+    `the database at ${whereOf(place)} is PostgreSQL ${name}, and Sheaf needs ${OLDEST_TRIED} or later: nothing older was tried`,
+  );
+}
+
+function whereOf({ host, port }: Pick<ConnectionPlace, "host" | "port">): string {
+  return host.startsWith("/") ? host : `${host}:${port}`;
 }
 
 /** What a start ends with: one line that says what is wrong. Other errors stay as they are. */

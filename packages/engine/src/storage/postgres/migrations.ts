@@ -102,4 +102,9 @@ export const MIGRATIONS: readonly Migration[] = [
     oldest: 9,
     statements: (schema) => [`alter table ${schema}.log alter column body set storage external`],
   },
+  {
+    // Programs that do not know it say nothing of theirs.
+    oldest: 9,
+    statements: (schema) => [`alter table ${schema}.node add column version text`],
+  },
 ];

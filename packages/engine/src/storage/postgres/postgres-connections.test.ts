@@ -55,6 +55,24 @@ describe("a database that cannot be used", () => {
     expect(log).toMatchObject([{ message: expect.stringContaining(words) }]);
   });
 
+  it("is refused by its name where it is older than what was tried, and nothing is made there", async () => {
+    // It says so as an older one does.
+    await server.query(
+      "create schema older",
+      "create function older.current_setting(text) returns text language sql as $$ select '140012' $$",
+      `create role older login superuser password '${PASSWORD}'`,
+      "alter role older set search_path = older, pg_catalog",
+    );
+    const settings = { ...server.settings(), user: "older" };
+    const opened = createLocalEngine({ dataFolder: temporaryFolder(), database: settings });
+    await expect(opened).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: `the database at 127.0.0.1:${server.port} is PostgreSQL 14.12, and Sheaf needs 15 or later: nothing older was tried`,
+    });
+    const made = `select 1 from pg_namespace where nspname = '${settings.schema}'`;
+    expect(await server.query(made)).toEqual([]);
+  });
+
   it("is told by 503 and an error in the log where the password is another one later", async () => {
     const settings = { ...server.settings(), user: "late" };
     await server.query(

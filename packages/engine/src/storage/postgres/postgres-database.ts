@@ -14,7 +14,7 @@ import {
 import { SheafError } from "@sheaf/protocol";
 import type { EngineLog } from "../../engine-log.ts";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ConnectionProblems, connectionProblem } from "./connection-problems.ts";
+import { ConnectionProblems, connectionProblem, requireTried } from "./connection-problems.ts";
 import {
   CommitUnknown,
   NoConnection,
@@ -234,7 +234,10 @@ export class PostgresDatabase {
   }
 
   async #prepare(client: PoolClient): Promise<void> {
-    const { hasMigrations } = this.statements;
+    const { hasMigrations, serverVersion } = this.statements;
+    const [server] = await rowsOf(client, { text: serverVersion });
+    const { host = "", port = 0 } = this.#pool.options;
+    requireTried(Number(server?.["version"]), { host, port });
     if (
       (await rowsOf(client, { text: hasMigrations })).length > 0 &&
       (await this.#missing(client)).length === 0

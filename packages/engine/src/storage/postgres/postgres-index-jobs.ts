@@ -37,14 +37,17 @@ export class PostgresIndexJobs {
   readonly rules: IndexJobRules;
   readonly #database: PostgresDatabase;
   readonly #node: string;
+  readonly #version: string | null;
   /** Jobs since the start. */
   readonly counts = { done: 0, failed: 0 };
 
   /**
    * @param database Not closed by this.
    * @param node Identity of this server's data folder.
+   * @param version Of this program.
    */
-  constructor(database: PostgresDatabase, node: string, rules: IndexJobRules) {
+  constructor(database: PostgresDatabase, node: string, rules: IndexJobRules, version: string | null = null) {
+    this.#version = version;
     this.#database = database;
     this.#node = node;
     this.rules = rules;
@@ -69,7 +72,7 @@ export class PostgresIndexJobs {
   async keep(collections: readonly string[]): Promise<void> {
     const { register } = this.#database.statements.node;
     // Nobody calls it: it has no address.
-    await this.#change(register, [this.#node, this.#node, "index"]);
+    await this.#change(register, [this.#node, this.#node, "index", this.#version]);
     if (collections.length > 0)
       await this.#change(this.#sql.keep, [this.#node, this.rules.claimMs, [...collections]]);
   }

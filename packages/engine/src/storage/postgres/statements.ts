@@ -30,6 +30,8 @@ const BEGIN = "begin isolation level read committed";
 
 function migrationsIn(schema: string) {
   return {
+    /** 180004 is 18.4. */
+    serverVersion: `select current_setting('server_version_num')::int as version`,
     /** Of tables that the user may not use nothing is said. */
     hasMigrations: `select 1 from information_schema.tables
       where table_schema = '${schema}' and table_name = 'migration'`,
@@ -326,12 +328,15 @@ function nodesIn(schema: string) {
     register: `with replaced as (
         delete from ${node} where id <> $1::text and (url = $2::text or seen < now() - interval '1 hour')
       )
-      insert into ${node} (id, url, role) values ($1::text, $2::text, $3::text)
-      on conflict (id) do update set seen = now()`,
+      insert into ${node} (id, url, role, version) values ($1::text, $2::text, $3::text, $4::text)
+      on conflict (id) do update set seen = now(), version = excluded.version`,
     leave: `delete from ${node} where id = $1::text`,
-    seen: `select url, role from ${node} where seen > now() - interval '15 seconds' order by url limit 1000`,
-    /** Within so many milliseconds. */
     cluster: `select id from ${schema}.cluster`,
+    seen: `select url, role from ${node} where seen > now() - interval '15 seconds' order by url limit 1000`,
+    /** Those that were lost, too, for an hour or so. */
+    list: `select url, role, version, seen, extract(epoch from now() - seen)::float8 as silent from ${node}
+      order by role, url limit 1000`,
+    /** Within so many milliseconds. */
     seenIndexNode: `select 1 from ${node} where role = 'index' and seen > now() - interval '1 millisecond' * $1::float8
       limit 1`,
   };

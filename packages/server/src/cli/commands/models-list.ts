@@ -1,6 +1,7 @@
 /** `sheaf models list`: every model Sheaf knows and whether it can be used here. */
 import type { ModelState } from "@sheaf/inference";
 import type { Command } from "../command.ts";
+import { printColumns } from "../print-columns.ts";
 import {
   HUB_ENVIRONMENT,
   JSON_OPTION,
@@ -21,16 +22,7 @@ export const modelsList: Command = {
       printJson(states);
       return 0;
     }
-    const rows = states.map((state) => [state.identifier, state.kind, availability(state), detail(state)]);
-    const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-    for (const row of rows) {
-      console.log(
-        row
-          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-          .join("  ")
-          .trimEnd(),
-      );
-    }
+    printColumns(states.map((state) => [state.identifier, state.kind, availability(state), detail(state)]));
     return 0;
   },
 };

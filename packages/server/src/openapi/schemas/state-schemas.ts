@@ -57,6 +57,13 @@ export const STATE_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     ),
   }),
   PullBody: closed({ model: Type.String({ description: "Identifier of a model of the list." }) }),
+  Node: Type.Object({
+    role: words(["all", "embed", "index", "search"]),
+    address: orNull(Type.String(), "Host and port that gateways call; `null`: nobody calls it."),
+    version: orNull(Type.String(), "`null`: it is of a version that does not say."),
+    last_seen_at: time,
+    silent_seconds: count("Since then. Beyond 15 gateways do not count it any more."),
+  }),
   MetricsHistory: Type.Object({
     interval_seconds: count(),
     intervals: arrayOf(ref("HistoryInterval"), {

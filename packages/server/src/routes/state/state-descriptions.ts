@@ -43,6 +43,14 @@ export const STATE = {
     errors: ["failed_precondition"],
   },
   currentKey: { summary: "What the key may do", tag: "Keys", replies: answers(ref("CurrentKey")) },
+  nodes: {
+    summary: "List the nodes of the cluster",
+    details:
+      "As the database has them: those that were lost for an hour or so, and none that has left. 412 but at a gateway, or a server with `--node-listen`.",
+    tag: "System",
+    replies: answers(Type.Array(ref("Node")), "By role, and there by address."),
+    errors: ["failed_precondition"],
+  },
   history: {
     summary: "The last hour of the server",
     tag: "System",

