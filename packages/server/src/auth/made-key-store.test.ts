@@ -10,7 +10,7 @@ import { intercept } from "../request/intercept.ts";
 import { ActivityLedger } from "./activity-ledger.ts";
 import type { KeyEnd } from "./key-end.ts";
 import { hexDigest } from "./key-store.ts";
-import { MadeKeyStore } from "./made-key-store.ts";
+import { MadeKeyStore, type MadeKeyStoreOptions } from "./made-key-store.ts";
 import { makeKey } from "./make-key.ts";
 
 const NOW = Date.parse("2030-01-01T00:00:00Z");
@@ -20,6 +20,7 @@ let folder: string;
 let elsewhere: Engine;
 let engine: Engine;
 let keys: MadeKeyStore;
+let options: MadeKeyStoreOptions;
 let clock: number;
 let asked: (readonly string[])[];
 let isDown: boolean;
@@ -50,8 +51,8 @@ beforeEach(() => {
   const now = (): number => NOW;
   const ledger = new ActivityLedger({ engine: null, now, onProblem: () => {} });
   const onEnd = (end: KeyEnd): void => void told.push(end);
-  const options = { ledger, now, onEnd, inUse: () => inUse, clock: () => clock };
-  keys = new MadeKeyStore({ engine: () => seen, ...options });
+  options = { engine: () => seen, ledger, now, onEnd, inUse: () => inUse, clock: () => clock };
+  keys = new MadeKeyStore(options);
   engine = keys.watch(seen);
 });
 
@@ -129,6 +130,24 @@ describe("made keys", () => {
     expect([await idOf(kept.token), await idOf(removed.token)]).toEqual([kept.key.id, undefined]);
     clock += 1_100;
     expect(keys.find(kept.token), "no report any more").toBeInstanceOf(Promise);
+  });
+
+  it("are looked up once where no other server changes them, and again after a change of unknown outcome", async () => {
+    keys = new MadeKeyStore({ ...options, isShared: false });
+    engine = keys.watch(options.engine());
+    const [kept, removed] = [await elsewhereKey(), await elsewhereKey()];
+    await Promise.all([idOf(kept.token), idOf(removed.token)]);
+    clock += 3_600_000;
+    expect(keys.find(kept.token), "no wait").toMatchObject({ id: kept.key.id });
+    await engine.deleteKey(removed.key.id);
+    expect(await idOf(removed.token)).toBeUndefined();
+    expect(asked.flat().filter((digest) => digest === kept.key.digest)).toHaveLength(1);
+    isDown = true;
+    await expect(engine.deleteKey(kept.key.id)).rejects.toMatchObject({ code: "unavailable" });
+    isDown = false;
+    await elsewhere.deleteKey(kept.key.id);
+    clock += 1;
+    expect(await idOf(kept.token)).toBeUndefined();
   });
 
   it("hold for a minute without being looked up while the database is reported to be away", async () => {

@@ -3,13 +3,13 @@
  * requests cost no call of the engine, and digests that were looked up in vain.
  *
  * What an acknowledged call changes is changed here too, before its caller hears of it, and requests in flight of a key that
- * ends are told. Besides, no entry is used for longer than a second without a look at the engine, or a report of it that the
- * catalog is what it was: another server may have changed it. While the engine does not answer at all, or reports that the
- * database is away, keys that were valid stay so for a minute, but not after a change whose outcome is unknown, because the
- * engine died over it say.
+ * ends are told. Where other servers change keys, too, no entry is used for longer than a second without a look at the engine,
+ * or a report of it that the catalog is what it was. While the engine does not answer at all, or reports that the database is
+ * away, keys that were valid stay so for a minute. After a change whose outcome is unknown, because the engine died over it
+ * say, none counts until the engine was asked.
  */
 import type { CatalogReport, DatabaseRef, Engine, KeyReplacement, StoredKey } from "@sheaf/engine";
-import { SheafError } from "@sheaf/protocol";
+import { type KeyLimits, type KeyScope, SheafError } from "@sheaf/protocol";
 import type { EngineSource } from "../request/engine-source.ts";
 import { type Method, intercept } from "../request/intercept.ts";
 import type { MaybePromise } from "../request/maybe-promise.ts";
@@ -24,6 +24,8 @@ import { ANONYMOUS, type Principal } from "./principal.ts";
 export interface MadeKeyStoreOptions {
   readonly engine: EngineSource;
   readonly ledger: ActivityLedger;
+  /** Other servers change keys, too; by default they may. */
+  readonly isShared?: boolean;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Hears of the keys that are gone, or may expire earlier now than before. */
@@ -34,15 +36,19 @@ export interface MadeKeyStoreOptions {
   readonly clock?: () => number;
 }
 
+/** Of a key that is stored, whose expiry is known. */
+type MadePrincipal = Principal & Pick<StoredKey, "expires">;
+
 interface Known {
-  readonly key: StoredKey;
-  readonly principal: Principal;
+  readonly principal: MadePrincipal;
   /** When the engine was asked. */
   readonly at: number;
 }
 
-/** About a kilobyte each. */
-const MOST_KNOWN = 10_000;
+/** Some 600 bytes each. */
+const MOST_KNOWN = 100_000;
+/** Where other servers change keys: what is kept does not count for long, and is looked through at each change. */
+const MOST_SHARED = 10_000;
 /** A hundred bytes each. */
 const MOST_MISSING = 10_000;
 /** From this age on the engine is asked for a key that is used, beside the request that uses it… */
@@ -61,7 +67,7 @@ export class MadeKeyStore implements KeyStore {
    * By digest in hexadecimal. Whoever measures how long a digest is compared learns of digests, which is nothing to begin
    * with: no text is found that has one.
    */
-  readonly #known = new BoundedMap<string, Known>(MOST_KNOWN);
+  readonly #known: BoundedMap<string, Known>;
   /** Digest -> until when it is of no key. */
   readonly #missing = new BoundedMap<string, number>(MOST_MISSING);
   /** What the engine was asked before may be wrong. */
@@ -76,6 +82,7 @@ export class MadeKeyStore implements KeyStore {
 
   constructor(options: MadeKeyStoreOptions) {
     this.#options = options;
+    this.#known = new BoundedMap(options.isShared === false ? MOST_KNOWN : MOST_SHARED);
     this.#clock = options.clock ?? performance.now.bind(performance);
     const onFound = this.#learn.bind(this);
     this.#lookups = new KeyLookups({ engine: options.engine, onFound, clock: this.#clock });
@@ -88,7 +95,7 @@ export class MadeKeyStore implements KeyStore {
     const known = this.#known.get(digest);
     if (known !== undefined && this.#isTrusted(known, this.#isAway ? HELD_MS : TRUSTED_MS)) {
       if (!this.#isAway && !this.#isTrusted(known, RENEWED_MS)) this.#renew(digest);
-      return this.#use(known.key, known.principal);
+      return this.#use(known.principal);
     }
     const missing = this.#missing.get(digest);
     if (missing !== undefined && this.#clock() < missing) return null;
@@ -136,16 +143,17 @@ export class MadeKeyStore implements KeyStore {
     this.#changedAt = now;
     this.#missing.clear();
     const inUse = this.#options.inUse?.() ?? new Set();
-    for (const [digest, { key }] of this.#known.entries()) if (inUse.has(key.id)) this.#renew(digest);
+    for (const [digest, { principal }] of this.#known.entries())
+      if (inUse.has(principal.id)) this.#renew(digest);
   }
 
   #isTrusted({ at }: Known, ms: number): boolean {
-    const isDoubtful = at <= Math.max(this.#doubtedAt, this.#changedAt);
-    return !isDoubtful && this.#clock() - Math.max(at, this.#confirmedAt) < ms;
+    if (at <= Math.max(this.#doubtedAt, this.#changedAt)) return false;
+    return this.#options.isShared === false || this.#clock() - Math.max(at, this.#confirmedAt) < ms;
   }
 
-  #use(key: StoredKey, principal: Principal): Principal | null {
-    const { id, expires } = key;
+  #use(principal: MadePrincipal): Principal | null {
+    const { id, expires } = principal;
     if (expires !== null && expires <= this.#options.now()) return null;
     this.#options.ledger.keyUsed(id);
     return principal;
@@ -154,13 +162,13 @@ export class MadeKeyStore implements KeyStore {
   async #lookUp(digest: string, known: Known | undefined): Promise<Principal | null> {
     try {
       const found = await this.#lookups.find(digest, known !== undefined);
-      return found === null ? null : this.#use(found, toPrincipal(found));
+      return found === null ? null : this.#use(toPrincipal(found));
     } catch (error) {
       const isAway = error instanceof SheafError && error.code === "unavailable";
       // It may have ended while the engine was asked.
       const still = this.#known.get(digest);
       if (!isAway || still === undefined || !this.#isTrusted(still, HELD_MS)) throw error;
-      return this.#use(still.key, still.principal);
+      return this.#use(still.principal);
     }
   }
 
@@ -171,7 +179,7 @@ export class MadeKeyStore implements KeyStore {
 
   /** What the engine says of a digest. */
   #learn(digest: string, key: FoundKey, at: number): void {
-    const before = this.#known.get(digest)?.key;
+    const before = this.#known.get(digest)?.principal;
     if (key === null) {
       this.#known.delete(digest);
       this.#missing.set(digest, at + MISSING_MS);
@@ -182,12 +190,12 @@ export class MadeKeyStore implements KeyStore {
     if (before !== undefined) this.#tell(before, key);
     const doubts = this.#doubts.splice(0);
     if (doubts.length === 0) return;
-    for (const [other, { key: doubtful }] of this.#known.entries())
-      if (other !== digest && doubts.some(({ includes }) => includes(doubtful))) this.#renew(other);
+    for (const [other, { principal }] of this.#known.entries())
+      if (other !== digest && doubts.some(({ includes }) => includes(principal))) this.#renew(other);
   }
 
   /** Requests of a key that is not what it was. */
-  #tell(before: StoredKey, now: FoundKey): void {
+  #tell(before: MadePrincipal, now: FoundKey): void {
     const at = now === null ? AT_ONCE : now.expires;
     if (at !== null && at < (before.expires ?? Infinity)) this.#options.onEnd({ ...endOf(before.id), at });
   }
@@ -224,12 +232,14 @@ export class MadeKeyStore implements KeyStore {
     const { includes, at } = end;
     this.#lookups.ended(end);
     for (const [digest, known] of this.#known.entries()) {
-      const { key } = known;
-      if (!includes(key)) continue;
+      const { principal } = known;
+      if (!includes(principal)) continue;
       // The entry keeps its place, so that what goes through them comes to its end.
       if (at === AT_ONCE) this.#known.delete(digest);
-      else if (at < (key.expires ?? Infinity))
-        this.#known.replace(digest, toKnown({ ...key, expires: at }, known.at));
+      else if (at < (principal.expires ?? Infinity)) {
+        const ending = Object.freeze({ ...principal, expires: at });
+        this.#known.replace(digest, { principal: ending, at: known.at });
+      }
     }
     this.#options.onEnd(end);
   }
@@ -247,9 +257,28 @@ function endOf(id: unknown): KeyEnd {
 }
 
 function toKnown(key: StoredKey, at: number): Known {
-  return { key, principal: toPrincipal(key), at };
+  return { principal: toPrincipal(key), at };
 }
 
-function toPrincipal({ id, tenant, database, scopes, limits, expires }: StoredKey): Principal {
-  return Object.freeze({ id, tenant, database, scopes: new Set(scopes), limits, expires });
+function toPrincipal({ id, tenant, database, scopes, limits, expires }: StoredKey): MadePrincipal {
+  const isBound = Object.values(limits).some((limit) => limit !== null);
+  return Object.freeze({
+    ...{ id, tenant, database, scopes: setOf(scopes), expires },
+    limits: isBound ? limits : NO_LIMITS,
+  });
+}
+
+/** Keys share them: there are few of them. */
+const NO_LIMITS: KeyLimits = Object.freeze({
+  requestsPerMinute: null,
+  tokensPerMinute: null,
+  concurrentRequests: null,
+});
+const scopeSets = new Map<string, ReadonlySet<KeyScope>>();
+
+function setOf(scopes: readonly KeyScope[]): ReadonlySet<KeyScope> {
+  const name = scopes.join();
+  const known = scopeSets.get(name) ?? new Set(scopes);
+  scopeSets.set(name, known);
+  return known;
 }

@@ -117,7 +117,8 @@ export function createServices(
   const ledger = new ActivityLedger({ engine: keeps ? options.engine : null, now, onProblem });
   const access = new AccessWatch(requests, now);
   const onEnd = access.keysEnd;
-  const madeKeys = keeps ? new MadeKeyStore({ ...options, ledger, now, onEnd, inUse }) : null;
+  const isShared = options.catalog != null;
+  const madeKeys = keeps ? new MadeKeyStore({ ...options, isShared, ledger, now, onEnd, inUse }) : null;
   let known: { readonly serving: Engine; readonly wrapped: Engine } | null = null;
   const engine: EngineSource = () => {
     const serving = options.engine();
@@ -128,7 +129,7 @@ export function createServices(
     }
     return known.wrapped;
   };
-  const plans = new CollectionPlans(engine, options.catalog != null);
+  const plans = new CollectionPlans(engine, isShared);
   options.catalog?.listen((report) => hearReport(report, plans, madeKeys));
   const store = new ReplyStore({
     ...DEFAULT_REPLY_SETTINGS,
