@@ -14,8 +14,10 @@ export { optimizeEarly } from "./early-optimization.ts";
 export { IdleGc, type IdleGcOptions } from "./idle-gc.ts";
 export {
   type PackedMessage,
+  packAtOnce,
   packInTurns,
   packMessage,
+  packedBytes,
   packedFormOf,
   unpackMessage,
 } from "./packed-message.ts";

@@ -25,7 +25,12 @@ export function packMessage(message: unknown): PackedMessage {
   return [bytes, ...detached.views.map(bytesOf)];
 }
 
-/** Has the message sent as packed by whoever sends it; packs it with turns of the event loop. Throws after an abort. */
+/** Has the message sent as packed by whoever sends it. */
+export function packAtOnce(message: object): void {
+  forms.set(message, packMessage(message));
+}
+
+/** `packAtOnce`, with turns of the event loop in between. Throws after an abort. */
 export async function packInTurns(message: object, signal?: CancelSignal): Promise<void> {
   const detached: Detached = { views: [], fromBytes: LONG_ARRAY_BYTES };
   const bytes = await new MessageEncoder().encodeInTurns(message, detached, new Turns(signal));
@@ -43,6 +48,11 @@ export async function unpackMessage(packed: PackedMessage, signal?: CancelSignal
   );
   if (typeof message === "object" && message !== null) forms.set(message, packed);
   return message;
+}
+
+/** Bytes that are sent of a message that is packed; `null`: it is not. */
+export function packedBytes(message: object): number | null {
+  return forms.get(message)?.reduce((sum, { length }) => sum + length, 0) ?? null;
 }
 
 /** `undefined`: the value does not come from a packed message. */

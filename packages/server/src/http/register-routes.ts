@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { packInTurns } from "@sheaf/process";
+import { packAtOnce } from "@sheaf/process";
 import { SheafError, heapBytes, throwIfAborted } from "@sheaf/protocol";
 import { type PathParams, authorize } from "../auth/authorize.ts";
 import type { Principal } from "../auth/principal.ts";
@@ -141,8 +141,7 @@ function parsed(
       try {
         const value = read();
         // As it is sent to the engine: many that wait for the same thing go on, and are sent, in one turn.
-        if (!parsing.isEmbedding && typeof value === "object" && value !== null)
-          await packInTurns(value, signal);
+        if (!parsing.isEmbedding && typeof value === "object" && value !== null) packAtOnce(value);
         return value;
       } finally {
         // Also where it is refused: else the next one is parsed in the same turn.

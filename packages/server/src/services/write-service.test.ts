@@ -31,6 +31,21 @@ it("stores vectors that are given in one call", async () => {
   }
 });
 
+it("sends what is read in a turn of its own in one call as well, and what is much more only once", async () => {
+  const path = await test.makeCollection({ name: "longer" });
+  for (const [records, expected] of [
+    [20, ["writeAsGiven"]],
+    [90, ["getCollection", "write"]],
+  ] as const) {
+    calls.splice(0);
+    const ids = Array.from({ length: records }, (_, i) => `${i}`);
+    // Some 2,000 bytes each as text, and 800 packed.
+    const embeddings = ids.map((_, i) => Array.from({ length: 200 }, (__, j) => 1 / (i + j + 1)));
+    const { status } = await test.ask(`POST ${path}/upsert`, { json: { ids, embeddings } });
+    expect([status, calls]).toEqual([200, expected]);
+  }
+});
+
 it("looks at the schema first where more is to be made of records, and knows it from then on", async () => {
   const config = {
     bm25: true,

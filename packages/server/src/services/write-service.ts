@@ -11,7 +11,7 @@
  * too early, never vectors of weights that nobody knows.
  */
 import type { Embedder } from "@sheaf/inference";
-import { packInTurns, packedFormOf } from "@sheaf/process";
+import { packInTurns, packedBytes } from "@sheaf/process";
 import {
   type Collection,
   type CollectionRef,
@@ -42,6 +42,9 @@ import type { GetService } from "./get-service.ts";
 import { PresentRecords } from "./present-records.ts";
 import { handOn } from "./hand-on.ts";
 import { wholeText, withinTextLimit } from "./text-limit.ts";
+
+/** Of a write that the engine may send back: sending as much twice takes less than asking for a collection first. */
+const MOST_ON_CHANCE_BYTES = 64 * 1024;
 
 export interface WriteParts extends EmbeddingParts {
   readonly plans: CollectionPlans;
@@ -293,13 +296,14 @@ function plannedTexts(
   };
 }
 
-/** Its dense vector is left to the server. */
 /** Nothing is made of its records, whatever the function of the collection; a large one is not sent on the chance of that. */
 function isGiven(request: WriteRequest): boolean {
   const { records, chunking = "none" } = request;
-  return chunking === "none" && packedFormOf(request) === undefined && !records.some(lacksDense);
+  const isShort = (packedBytes(request) ?? 0) <= MOST_ON_CHANCE_BYTES;
+  return chunking === "none" && isShort && !records.some(lacksDense);
 }
 
+/** Its dense vector is left to the server. */
 function lacksDense(record: WriteRecord): record is WriteRecord & { readonly document: DocumentText } {
   return record.embedding === null && record.document !== null;
 }
