@@ -84,6 +84,19 @@ describe("Channel", () => {
     );
   });
 
+  it("sends answers of one turn together, and before what is sent at once", async () => {
+    const [near, far] = await socketPair();
+    const sender = new Channel(near);
+    const received = receive(new Channel(far), 5);
+    for (const answer of ["a", "b"]) sender.sendInTurn(answer, "owner");
+    expect(near.writableLength).toBeGreaterThan(0);
+    sender.send("c");
+    expect(near.writableLength).toBe(0);
+    for (const answer of ["d", "e"]) sender.sendInTurn(answer, "owner");
+    sender.close();
+    expect(await received).toEqual(["a", "b", "c", "d", "e"]);
+  });
+
   it("carries a message of several megabytes", async () => {
     const [near, far] = await socketPair();
     const body = new Float32Array(2_000_000).map((_, index) => index / 7);

@@ -42,6 +42,7 @@ export class Channel {
   #onMessage: (message: unknown) => void = () => {};
   #onClose: () => void = () => {};
   #closed = false;
+  #isCorked = false;
   #header = Buffer.alloc(HEADER_BYTES);
   #headerFilled = 0;
   #body: Buffer | null = null;
@@ -109,18 +110,24 @@ export class Channel {
   }
 
   /**
-   * Queues one frame; after the socket has closed it does nothing. Throws, and sends nothing, for a value that cannot
-   * be cloned (a function, a promise) or that is larger than a frame.
+   * Sends one frame at once, as far as the socket takes it: the other side has it even if this process ends next. After the
+   * socket has closed it does nothing. Throws, and sends nothing, for a value that cannot be cloned (a function, a promise) or
+   * that is larger than a frame.
    */
   send(message: unknown): void {
-    if (!this.#closed) this.#socket.write(this.#frameOf(message));
+    if (this.#closed) return;
+    this.#socket.write(this.#frameOf(message));
+    this.#uncork();
   }
 
-  /** As `send`, but that what it sends for an owner may come later than what is sent for others, or for none. */
+  /**
+   * As `send`, but that it may come later: with what else is sent in this turn, and what it sends for an owner than what is sent
+   * for others, or for none.
+   */
   sendInTurn(message: unknown, owner: string): void {
     if (this.#closed) return;
     const frame = this.#frameOf(message);
-    if (this.#waiting.size === 0 && this.#hasRoom) this.#socket.write(frame);
+    if (this.#waiting.size === 0 && this.#hasRoom) this.#write(frame);
     else this.#waiting.push(owner, frame);
   }
 
@@ -132,9 +139,25 @@ export class Channel {
     while (this.#hasRoom) {
       const frame = this.#waiting.shift();
       if (frame === undefined) return;
-      this.#socket.write(frame);
+      this.#write(frame);
     }
   }
+
+  /** With one call of the kernel for a turn: answers to calls that shared a commit, say. `false`: the socket holds enough. */
+  #write(bytes: Uint8Array): boolean {
+    if (!this.#isCorked) {
+      this.#isCorked = true;
+      this.#socket.cork();
+      process.nextTick(this.#uncork);
+    }
+    return this.#socket.write(bytes);
+  }
+
+  readonly #uncork = (): void => {
+    if (!this.#isCorked) return;
+    this.#isCorked = false;
+    this.#socket.uncork();
+  };
 
   #frameOf(message: unknown): Buffer {
     const frame = this.#encoder.encode(message, HEADER_BYTES, MAX_FRAME_BYTES);
@@ -165,15 +188,15 @@ export class Channel {
     for (let from = 0; from < bytes.length && !this.#closed; from += PIECE_BYTES) {
       if (signal?.aborted === true) throw abortError(signal);
       const piece = bytes.subarray(from, from + PIECE_BYTES);
-      this.#socket.write(pieceHeader(number, bytes.length, piece.length));
-      if (!this.#socket.write(piece)) await this.#drained();
+      this.#write(pieceHeader(number, bytes.length, piece.length));
+      if (!this.#write(piece)) await this.#drained();
     }
   }
 
   /** Has the other side forget parts that no message will name. */
   dropParts(numbers: readonly number[]): void {
     if (this.#closed) return;
-    for (const number of numbers) this.#socket.write(pieceHeader(number, 0, 0));
+    for (const number of numbers) this.#write(pieceHeader(number, 0, 0));
   }
 
   /** A part that has come whole, once. */
@@ -195,7 +218,9 @@ export class Channel {
     for (const resolve of this.#onDrained.splice(0)) resolve();
   }
 
+  /** What was sent leaves first, as far as the socket takes it. */
   close(): void {
+    this.#uncork();
     this.#socket.destroy();
   }
 
