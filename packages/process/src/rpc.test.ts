@@ -91,9 +91,9 @@ describe("RpcClient", () => {
   it("wants to know only when an expected call takes all cores", async () => {
     const { client, frames } = await askOneWhoTells();
     expect(await client.call("search", [1], { takesCores: true })).toBe(true);
-    client.expectCall();
+    client.expectCall("search");
     expect(await client.call("search", [2])).toBe(true);
-    client.expectCall();
+    client.expectCall("hybrid search");
     expect(await client.call("search", [3], { takesCores: true })).toBe(true);
     const [plain, , awake, , asleep] = frames;
     expect(frames.map((frame) => (frame as { type: string }).type)).toEqual([
@@ -105,6 +105,23 @@ describe("RpcClient", () => {
     ]);
     for (const call of [plain, awake]) expect(call).not.toHaveProperty("tellNear");
     expect(asleep).toMatchObject({ args: [3], tellNear: true });
+  });
+
+  it("announces no calls of a kind whose answers take long", async () => {
+    const [near, far] = await socketPair();
+    const server = new Channel(far);
+    const frames: string[] = [];
+    const client = new RpcClient(new Channel(near), { closedError });
+    server.onMessage((message) => {
+      const { type, id } = message as { type: string; id: number };
+      frames.push(type);
+      if (type === "call") setTimeout(() => server.send({ type: "result", id, value: null }), 20);
+    });
+    for (const kind of ["write", "write", "read"]) {
+      client.expectCall(kind);
+      await client.call(kind, []);
+    }
+    expect(frames).toEqual(["expect", "call", "call", "expect", "call"]);
   });
 
   it("keeps what an aborted call was made of until the other side works on it no more", async () => {

@@ -92,10 +92,11 @@ export class RpcClient {
   readonly #kept = new Map<number, () => void>();
   readonly #closedError: () => Error;
   readonly #wait = new BusyWait();
-  /** Of calls that were expected. */
+  /** Of calls that were expected, by their kind. */
   readonly #times = new WaitTimes(EXPECTED_ANSWER_MS);
   #nextId = 1;
-  #isCallExpected = false;
+  /** Kind of the call that comes next; `null`: nothing is known of it. */
+  #expected: string | null = null;
   #heard = 0;
 
   constructor(channel: Channel, hooks: RpcClientHooks) {
@@ -119,13 +120,14 @@ export class RpcClient {
   }
 
   /**
-   * Has the other side wait awake for the next call, which is about to be made, and this one for its answer. For a
-   * caller that is alone, on a machine with a core to spare; where calls are under way it does nothing.
+   * Has the other side wait awake for the next call, which is about to be made, and this one for its answer, unless answers of
+   * this kind take longer than that: they wait for a disk, or for a machine that has other work. For a caller that is alone, on
+   * a machine with a core to spare; where calls are under way it does nothing.
    */
-  expectCall(): void {
+  expectCall(kind: string): void {
     if (this.#pending.size > 0) return;
-    this.#isCallExpected = true;
-    this.#channel.send({ type: "expect" } satisfies Frame);
+    this.#expected = kind;
+    if (this.#times.isShort(kind)) this.#channel.send({ type: "expect" } satisfies Frame);
   }
 
   /** Rejects everything unanswered; the owner calls it when the channel has closed. */
@@ -155,18 +157,17 @@ export class RpcClient {
       }
       try {
         this.#channel.send(this.#frameOf(id, method, args, options));
-        if (this.#isCallExpected && options.takesCores !== true) this.#awaitAnswer(id, method);
-        this.#isCallExpected = false;
+        if (this.#expected !== null && options.takesCores !== true) this.#awaitAnswer(id, this.#expected);
+        this.#expected = null;
       } catch (error) {
         this.#settled(id)?.reject(error as Error);
       }
     });
   }
 
-  /** Awake, unless answers of that method take longer than that: they wait for a disk, or for a machine that has other work. */
-  #awaitAnswer(id: number, method: string): void {
-    this.#times.begin(id, method);
-    if (this.#times.isShort(method)) this.#wait.begin(EXPECTED_ANSWER_MS);
+  #awaitAnswer(id: number, kind: string): void {
+    this.#times.begin(id, kind);
+    if (this.#times.isShort(kind)) this.#wait.begin(EXPECTED_ANSWER_MS);
   }
 
   /** Arguments that were packed go as they are, and before the call. */
@@ -192,7 +193,7 @@ export class RpcClient {
 
   #frameOf(id: number, method: string, args: readonly unknown[], { takesCores }: CallOptions): CallFrame {
     const call = { type: "call", id, method, args } as const;
-    return this.#isCallExpected && takesCores === true ? { ...call, tellNear: true } : call;
+    return this.#expected !== null && takesCores === true ? { ...call, tellNear: true } : call;
   }
 
   /** A call that is over in whatever way; `undefined`: it was before. */

@@ -94,8 +94,8 @@ export class ChildSupervisor {
   }
 
   /** As `RpcClient.expectCall`, where there is a child. */
-  expectCall(): void {
-    if (this.#isReady) this.#client?.expectCall();
+  expectCall(kind: string): void {
+    if (this.#isReady) this.#client?.expectCall(kind);
   }
 
   /** SIGKILL: for a child that hangs. It is started again unless `restart` is off. */

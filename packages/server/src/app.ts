@@ -73,7 +73,7 @@ export interface AppOptions
   readonly bodyBytesPerTenant?: number;
   readonly bodyBytes?: number;
   /** Waits awake for callers that are alone, and tells this of the calls of theirs that are about to come. */
-  readonly expectCall?: () => void;
+  readonly expectCall?: (kind: string) => void;
 }
 
 export interface App {

@@ -139,7 +139,9 @@ async function start(settings: Settings, logger: Logger, embedding: EmbedderOpti
     ...{ isDatabase: settings.database !== null, usageBounds: quotasOf(settings) },
     nodes: async () => parts.gateway?.list() ?? parts.node?.list() ?? null,
     keys: settings.auth ? rootKeySlot : null,
-    ...(settings.busyWait && hasSpareCore() && gateway === null && { expectCall: () => expectCall(parts) }),
+    ...(settings.busyWait &&
+      hasSpareCore() &&
+      gateway === null && { expectCall: (kind) => expectCall(parts, kind) }),
   });
   let rootKey: RootKey | null = null;
   try {
@@ -313,8 +315,8 @@ function heard<T>(starting: Promise<T>): Promise<T> {
   return starting;
 }
 
-function expectCall({ engine }: Readonly<Parts>): void {
-  if (engine !== null && "expectCall" in engine) engine.expectCall();
+function expectCall({ engine }: Readonly<Parts>, kind: string): void {
+  if (engine !== null && "expectCall" in engine) engine.expectCall(kind);
 }
 
 async function stop(

@@ -108,8 +108,8 @@ export class HostedEngine extends EngineProxy {
   }
 
   /** As `ChildSupervisor.expectCall`: the host waits awake for the next call, and the gateway for its answer. */
-  expectCall(): void {
-    this.#supervisor.expectCall();
+  expectCall(kind: string): void {
+    this.#supervisor.expectCall(kind);
   }
 
   /** Ends the host, then gives the data folder back. */

@@ -13,9 +13,9 @@ function callerOf() {
     caller,
     expected,
     /** A request that takes 1 ms, so long after the last one. */
-    ask: (after: number, asksEngine = true): void => {
+    ask: (after: number, kind: string | null = "get"): void => {
       now += after;
-      caller.begin(asksEngine);
+      caller.begin(kind);
       now += 1;
       caller.end();
     },
@@ -29,7 +29,7 @@ describe("AdaptiveBusyPoll", () => {
     expect(expected).toHaveLength(0);
     ask(1_000);
     expect(expected).toHaveLength(1);
-    ask(1_000, false);
+    ask(1_000, null);
     expect(expected).toHaveLength(1);
   });
 
@@ -37,8 +37,8 @@ describe("AdaptiveBusyPoll", () => {
     const { caller, expected, ask } = callerOf();
     for (let i = 0; i < 9; i++) ask(0.1);
     expect(expected).toHaveLength(1);
-    caller.begin(true);
-    caller.begin(true);
+    caller.begin("get");
+    caller.begin("get");
     caller.end();
     caller.end();
     expected.length = 0;

@@ -12,7 +12,7 @@ const MAX_STREAK = 2 * STREAK;
 const PROMPT_MS = 0.4;
 
 export class AdaptiveBusyPoll {
-  readonly #expectCall: () => void;
+  readonly #expectCall: (kind: string) => void;
   readonly #now: () => number;
   readonly #wait = new BusyWait();
   #running = 0;
@@ -21,10 +21,10 @@ export class AdaptiveBusyPoll {
   #endedAt = Number.NEGATIVE_INFINITY;
 
   /**
-   * @param expectCall Called before a request that will most likely call the engine.
+   * @param expectCall Called before a request that will most likely call the engine, with the kind of the request.
    * @param now Milliseconds of a clock.
    */
-  constructor(expectCall: () => void, now: () => number = () => performance.now()) {
+  constructor(expectCall: (kind: string) => void, now: () => number = () => performance.now()) {
     this.#expectCall = expectCall;
     this.#now = now;
   }
@@ -34,15 +34,15 @@ export class AdaptiveBusyPoll {
     return this.#alone > STREAK && this.#prompt > STREAK;
   }
 
-  /** A request begins; `asksEngine`: it will most likely call the engine. */
-  begin(asksEngine: boolean): void {
+  /** A request begins; `kind`: of one that will most likely call the engine, there are few of them. */
+  begin(kind: string | null): void {
     this.#wait.end();
     this.#running++;
     this.#alone = this.#running === 1 ? this.#alone + 1 : 0;
     // A single late request halves the streak instead of ending it: the machine has other work, too.
     const isPrompt = this.#now() - this.#endedAt < PROMPT_MS;
     this.#prompt = isPrompt ? Math.min(this.#prompt + 1, MAX_STREAK) : this.#prompt >> 1;
-    if (asksEngine && this.#alone > STREAK) this.#expectCall();
+    if (kind !== null && this.#alone > STREAK) this.#expectCall(kind);
   }
 
   /** A request is over. Call it once per request. */

@@ -190,7 +190,8 @@ function begin(request: FastifyRequest, reply: FastifyReply, door: Door): void {
   const { deadlines, corsAllowOrigins, caller } = door;
   const { headers } = request;
   const { config, url } = request.routeOptions;
-  caller?.begin(config.access?.scope !== "public" && config.surface !== "embed");
+  const asksEngine = config.access?.scope !== "public" && config.surface !== "embed";
+  caller?.begin(asksEngine ? `${request.method} ${url}` : null);
   request.pattern = url ?? null;
   request.access = config.access ?? null;
   request.clientAddress = clientAddress(request.raw, door.proxies);
