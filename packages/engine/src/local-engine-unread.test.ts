@@ -29,6 +29,19 @@ const numbered = (from: number, to: number): string[] =>
 const add = (ref: CollectionRef, ...ids: string[]): Promise<void> =>
   write(engine, ref, "add", ...ids.map((id) => record(id, { metadata: new Map([["key", id]]) })));
 
+it("tells who watches over the process of reads that open a small collection, not of writes, which are calls on it", async () => {
+  const [written, read] = [await makeCollection(engine, "written"), await makeCollection(engine, "read")];
+  await Promise.all([add(written, "a"), add(read, "a")]);
+  await engine.close();
+  const touched: string[] = [];
+  const onTouch = (store: string): void => void touched.push(store);
+  engine = await createLocalEngine({ dataFolder, index: INDEX, onTouch });
+  await add(written, "b");
+  expect(touched).toEqual([]);
+  expect(await idsOf(engine, read)).toEqual(["a"]);
+  expect(touched).toEqual([read.id, read.id]);
+});
+
 describe("a small collection that nobody reads", () => {
   it("has no index, and reads that come later see every write before them", async () => {
     const ref = await makeCollection(engine);

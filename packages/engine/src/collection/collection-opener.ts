@@ -182,7 +182,9 @@ export class CollectionOpener {
     const partitions = partitionsOf(known.schema);
     const isDivided = !isPartition && partitions > 1;
     const budget = await budgets.of(known.tenant);
-    return this.#touching(id, async () => {
+    // A write is a call on it, and opening a small collection is over before that is.
+    const isTold = needs === "records" && known.shared;
+    return this.#touching(isTold ? null : id, async () => {
       const indexFiles = isDivided ? undefined : await this.#indexFiles(known);
       // Each takes milliseconds, and one caller may have hundreds of them opened at a time.
       await takeSlice(known.tenant);
@@ -319,8 +321,7 @@ export class CollectionOpener {
    * `null`: there are more than `most`. The collection has to be closed. Throws what an opening would.
    */
   copyToShare(entry: CollectionEntry, most: ShareLimits): Promise<StoreCounts | null> {
-    const name = collectionName(entry.id);
-    const { shares } = this.#options;
+    const [name, { shares }] = [collectionName(entry.id), this.#options];
     const copy = async (): Promise<StoreCounts | null> => {
       const store = this.openStoreAt(entry);
       try {
@@ -378,12 +379,12 @@ export class CollectionOpener {
     }
   }
 
-  async #touching<T>(id: string, work: () => Promise<T>): Promise<T> {
-    this.#options.listeners.onTouch?.(id, true);
+  async #touching<T>(id: string | null, work: () => Promise<T>): Promise<T> {
+    if (id !== null) this.#options.listeners.onTouch?.(id, true);
     try {
       return await work();
     } finally {
-      this.#options.listeners.onTouch?.(id, false);
+      if (id !== null) this.#options.listeners.onTouch?.(id, false);
     }
   }
 }
