@@ -1,6 +1,6 @@
 /**
  * Lists by descending bound, one at a time. A search takes few of them: those that stand out become a heap at once,
- * the others when these are used up.
+ * the others when these are used up. Where it is known how high a bound must be, only those lists do.
  */
 
 /** Deviations above the mean from which a bound stands out: one list of twenty, or fewer. */
@@ -12,7 +12,7 @@ export class ListOrder {
   /** A max-heap of lists by their bounds. */
   readonly #heap: Uint16Array;
   #size = 0;
-  /** Bounds above it stand out. */
+  /** Bounds from it on stand out. */
   #cut = 0;
   #othersWait = false;
 
@@ -21,18 +21,10 @@ export class ListOrder {
     this.#heap = new Uint16Array(lists);
   }
 
-  restart(): void {
-    const { bounds } = this;
-    let sum = 0;
-    let squares = 0;
-    for (let i = 0; i < bounds.length; i++) {
-      const bound = bounds[i]!;
-      sum += bound;
-      squares += bound * bound;
-    }
-    const mean = sum / bounds.length;
-    this.#cut = mean + STANDS_OUT * Math.sqrt(squares / bounds.length - mean * mean);
-    this.#othersWait = true;
+  /** `least`: lists with lower bounds are not wanted. */
+  restart(least = -Infinity): void {
+    this.#othersWait = least === -Infinity;
+    this.#cut = this.#othersWait ? this.#standingOut() : least;
     this.#collect(true);
   }
 
@@ -50,13 +42,26 @@ export class ListOrder {
     return list;
   }
 
+  #standingOut(): number {
+    const { bounds } = this;
+    let sum = 0;
+    let squares = 0;
+    for (let i = 0; i < bounds.length; i++) {
+      const bound = bounds[i]!;
+      sum += bound;
+      squares += bound * bound;
+    }
+    const mean = sum / bounds.length;
+    return mean + STANDS_OUT * Math.sqrt(squares / bounds.length - mean * mean);
+  }
+
   /** Makes a heap of the lists that stand out, or of the others. A cut that is no number leaves all to the others. */
   #collect(standingOut: boolean): void {
     const { bounds } = this;
     const heap = this.#heap;
     const cut = this.#cut;
     let size = 0;
-    for (let i = 0; i < bounds.length; i++) if (bounds[i]! > cut === standingOut) heap[size++] = i;
+    for (let i = 0; i < bounds.length; i++) if (bounds[i]! >= cut === standingOut) heap[size++] = i;
     this.#size = size;
     for (let at = (size >> 1) - 1; at >= 0; at--) this.#sink(at, heap[at]!);
   }

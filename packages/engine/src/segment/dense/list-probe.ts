@@ -47,6 +47,8 @@ export class ListProbe {
   readonly #scan: FastScan;
   readonly #masks: Uint32Array;
   readonly #order: ListOrder;
+  /** Whose bits the masks are. */
+  #masked: Uint32Array | null = null;
 
   constructor(segment: DenseSegment, { scorer, candidates, order, scan }: SearchParts) {
     const { memory, at } = segment.layout;
@@ -65,10 +67,12 @@ export class ListProbe {
   search(query: DenseQuery, { ofAll = false, start = 0, end = Infinity }: ProbedLists = {}): boolean {
     this.#scan.load(query);
     this.#candidates.restart(query);
-    this.#masks.set(query.docs);
+    if (this.#masked !== query.docs) this.#masks.set(query.docs);
+    this.#masked = query.docs;
     const { length } = query;
     const reach = reachFor(this.#segment.reach, query.expected);
-    orderLists(this.#segment, this.#order, this.#scorer.scoreCentroids(), { length, reach });
+    const least = ofAll ? -Infinity : query.nearest.threshold;
+    orderLists(this.#segment, this.#order, this.#scorer.scoreCentroids(), { length, reach, least });
     // A tail has no order: only when all of it was estimated are its candidates worth scoring, but for a few that tell how
     // high others must be.
     const { firstSlots, slots } = this.#segment.lists;

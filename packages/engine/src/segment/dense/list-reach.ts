@@ -40,13 +40,18 @@ export interface FirstLists {
 
 /**
  * Fills `order` with the segment's lists by what their centroids say about their best rows. `bases`:
- * <centroid, query> by list; `length`: the query's; `reach`: that of the segment which fits the filter.
+ * <centroid, query> by list; `length`: the query's; `reach`: that of the segment which fits the filter; `least`: lists
+ * below it are not wanted.
  */
 export function orderLists(
   segment: DenseSegment,
   order: ListOrder,
   bases: Float32Array,
-  { length, reach }: { readonly length: number; readonly reach: number },
+  {
+    length,
+    reach,
+    least = -Infinity,
+  }: { readonly length: number; readonly reach: number; readonly least?: number },
 ): void {
   const { biases, spreads } = segment.lists;
   const { bounds } = order;
@@ -60,7 +65,7 @@ export function orderLists(
     for (let list = 0; list < bounds.length; list++)
       bounds[list] = bases[list]! + reach * length * spreads[list]!;
   }
-  order.restart();
+  order.restart(least);
 }
 
 /** For a search that expects this many of the neighbours it asks for in the segment. */

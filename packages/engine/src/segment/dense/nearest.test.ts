@@ -45,6 +45,20 @@ describe("list order", () => {
       }),
     );
   });
+
+  it("takes those from a least bound on, and no others", () => {
+    const bounds = fc.array(fc.integer({ min: -20, max: 20 }), { minLength: 1, maxLength: 200 });
+    fc.assert(
+      fc.property(bounds, fc.integer({ min: -22, max: 22 }), (bounds, least) => {
+        const order = new ListOrder(bounds.length);
+        order.bounds.set(bounds);
+        order.restart(least);
+        const taken: number[] = [];
+        for (let list = order.take(); list >= 0; list = order.take()) taken.push(at(bounds, list));
+        expect(taken).toEqual(bounds.filter((bound) => bound >= least).sort((a, b) => b - a));
+      }),
+    );
+  });
 });
 
 describe("bf16", () => {
