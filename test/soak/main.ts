@@ -29,7 +29,7 @@ const options = {
   log: (line: string) => console.log(line),
 };
 console.log(`soak: ${JSON.stringify(options)}`);
-const { samples, requests, problems } = await runSoak(options);
+const { samples, requests, putOff, problems } = await runSoak(options);
 const growth = slopes(samples);
 console.log(
   textTable(
@@ -43,7 +43,7 @@ console.log(
 for (const problem of problems) console.error(problem);
 const growing = growth.filter(({ perHour }) => perHour > GOAL_MIB_PER_HOUR).map(({ name }) => name);
 console.log(
-  `${requests} requests, ${problems.length} problems; goal of ${GOAL_MIB_PER_HOUR} MiB/h: ` +
+  `${requests} requests, ${putOff} put off, ${problems.length} problems; goal of ${GOAL_MIB_PER_HOUR} MiB/h: ` +
     (growing.length === 0 ? "held" : `missed by ${growing.join(", ")}`),
 );
 if (problems.length > 0 || (minutes >= LEAST_MINUTES && growing.length > 0)) process.exitCode = 1;

@@ -30,6 +30,8 @@ export interface SoakOptions {
 export interface SoakResult {
   readonly samples: readonly Sample[];
   readonly requests: number;
+  /** Of them, how often the server asked for patience (503). */
+  readonly putOff: number;
   /** Wrong answers and requests that failed. */
   readonly problems: readonly string[];
 }
@@ -44,8 +46,8 @@ export async function runSoak(options: SoakOptions): Promise<SoakResult> {
     await soak.run(performance.now() + options.minutes * 60_000);
     sampler.stop();
     await sampling;
-    const { requests, problems } = soak;
-    return { samples: sampler.samples, requests, problems };
+    const { requests, putOff, problems } = soak;
+    return { samples: sampler.samples, requests, putOff, problems };
   } finally {
     sampler.stop();
     await served.dispose();
@@ -63,6 +65,7 @@ class Soak {
   readonly #underWay = new Set<Promise<void>>();
   readonly problems: string[] = [];
   requests = 0;
+  putOff = 0;
 
   constructor(served: ServedSheaf, options: SoakOptions) {
     this.#served = served;
@@ -71,8 +74,9 @@ class Soak {
   }
 
   async fill(): Promise<void> {
+    const onPutOff = (): void => void this.putOff++;
     for (let i = 0; i < this.#options.collections; i++) {
-      const options = { served: this.#served, name: `soaked-${i}`, random: this.#random };
+      const options = { served: this.#served, name: `soaked-${i}`, random: this.#random, onPutOff };
       this.#collections.push(await SoakedCollection.make(options, RECORDS));
     }
   }

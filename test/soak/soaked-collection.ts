@@ -1,9 +1,12 @@
 /** A collection under steady traffic whose every record is known: as many are removed as are added. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { COLLECTIONS } from "../damage/testing/known-collection.ts";
 import type { ServedSheaf } from "../e2e/testing/served-sheaf.ts";
 
 const DIMENSION = 384;
 const TOPICS = 20;
+/** Within it, what a server puts off is asked again. */
+const PATIENCE_MS = 60_000;
 
 interface KnownRecord {
   readonly version: number;
@@ -13,6 +16,8 @@ export interface SoakedOptions {
   readonly served: ServedSheaf;
   readonly name: string;
   readonly random: () => number;
+  /** The server has put a request off. */
+  readonly onPutOff: () => void;
 }
 
 export class SoakedCollection {
@@ -118,8 +123,20 @@ export class SoakedCollection {
     });
   }
 
-  #ask<T>(verb: string, json?: unknown): Promise<T> {
-    return this.#options.served.ask<T>(`${this.#path}/${verb}`, json);
+  /** Asks again where the server puts a request off, as clients do: made twice, each of them comes to the same. */
+  async #ask<T>(verb: string, json?: unknown): Promise<T> {
+    const { served, onPutOff } = this.#options;
+    const until = performance.now() + PATIENCE_MS;
+    for (;;) {
+      const response = await served.request(`${this.#path}/${verb}`, json === undefined ? {} : { json });
+      const body = await response.text();
+      if (response.ok) return JSON.parse(body) as T;
+      const seconds = response.headers.get("retry-after");
+      if (response.status !== 503 || seconds === null || performance.now() > until)
+        throw new Error(`${verb} of ${this.name}: ${response.status} ${body}`);
+      onPutOff();
+      await sleep(Number(seconds) * 1_000);
+    }
   }
 
   #anyId(): string {
