@@ -139,9 +139,7 @@ async function start(settings: Settings, logger: Logger, embedding: EmbedderOpti
     ...{ isDatabase: settings.database !== null, usageBounds: quotasOf(settings) },
     nodes: async () => parts.gateway?.list() ?? parts.node?.list() ?? null,
     keys: settings.auth ? rootKeySlot : null,
-    ...(settings.busyWait &&
-      hasSpareCore() &&
-      gateway === null && { expectCall: (kind) => expectCall(parts, kind) }),
+    ...(settings.busyWait && hasSpareCore() && gateway === null && { expectCall: expectCallsOf(parts) }),
   });
   let rootKey: RootKey | null = null;
   try {
@@ -315,8 +313,10 @@ function heard<T>(starting: Promise<T>): Promise<T> {
   return starting;
 }
 
-function expectCall({ engine }: Readonly<Parts>, kind: string): void {
-  if (engine !== null && "expectCall" in engine) engine.expectCall(kind);
+function expectCallsOf(parts: Readonly<Parts>): (kind: string) => void {
+  return (kind) => {
+    if (parts.engine !== null && "expectCall" in parts.engine) parts.engine.expectCall(kind);
+  };
 }
 
 async function stop(
