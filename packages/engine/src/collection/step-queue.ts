@@ -2,7 +2,6 @@
  * Work in steps, one piece after the other in the order it was asked for. What is short, and has nothing before it, is done
  * at once; between the stretches of what is long the event loop turns.
  */
-import { nextSlice } from "@sheaf/process";
 import { isInSteps, runInTurns, startSteps } from "../storage/steps.ts";
 
 export class StepQueue {
@@ -27,7 +26,7 @@ export class StepQueue {
   }
 
   #after(before: Promise<void>, steps: Generator<void, void>): Promise<void> {
-    const running = before.then(() => runInTurns(steps, { pause: () => nextSlice(this.#owner) }));
+    const running = before.then(() => runInTurns(steps, { owner: this.#owner }));
     const last = running
       .catch(() => undefined)
       .then(() => {

@@ -39,13 +39,15 @@ export function runSteps<T>(steps: Generator<void, T>): T {
 export interface TurnOptions {
   /** Told before each stretch of steps, and with `false` before each pause and in the end. */
   readonly onRunning?: (isRunning: boolean) => void;
-  /** Until the next slice; by default that of nobody in particular. */
+  /** Whose slices they take, in turn with others; by default those of nobody in particular. */
+  readonly owner?: string;
+  /** Until the next slice; by default that of the owner. */
   readonly pause?: () => Promise<unknown>;
 }
 
 export async function runInTurns<T>(
   steps: Generator<void, T>,
-  { onRunning = () => {}, pause = () => nextSlice("") }: TurnOptions = {},
+  { onRunning = () => {}, owner = "", pause = () => nextSlice(owner) }: TurnOptions = {},
 ): Promise<T> {
   for (;;) {
     if (isSliceOver()) {

@@ -169,11 +169,11 @@ export class IndexedRecords {
   }
 
   async #rebuild(signal: CancelSignal): Promise<void> {
-    const { store, logged, progress, onProblem } = this.#options;
+    const { store, logged, progress, onProblem, tenant } = this.#options;
     const filled = logged?.warming?.filled();
     if (filled !== undefined) await abortable(filled, signal);
     const target = { index: this.#index, kinds: this.#collection.kinds, damaged: this.#damaged };
-    await indexRecords(store, { ...target, progress, onProblem }, signal);
+    await indexRecords(store, { ...target, progress, onProblem, tenant }, signal);
   }
 
   #newReads(): CollectionReads {

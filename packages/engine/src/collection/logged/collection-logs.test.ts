@@ -80,3 +80,41 @@ it("trims a log that nobody writes any more to what others have written last, an
   await new Promise((resolve) => setTimeout(resolve, 200));
   expect(written).toBe(before);
 });
+
+it("opens a few partitions of a tenant at a time, and those of another one beside them", async () => {
+  const log = new MemoryCommitLog();
+  const logs = new CollectionLogs(log, { most: NO_USAGE });
+  for (const id of ["hog", "other"])
+    await log.create(id, { epoch: "epoch", state: new Uint8Array(0), owner: id });
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => (release = resolve));
+  const heads = log.heads.bind(log);
+  log.heads = async (asked) => {
+    await held;
+    return heads(asked);
+  };
+  const begun: string[] = [];
+  const open = async (id: string, partition?: number): Promise<void> => {
+    const part = partition === undefined ? {} : { partition, partitions: 64 };
+    const store = await logs.open(
+      { id, epoch: "epoch", tenant: id, ...part },
+      {
+        open: () => {
+          begun.push(`${id} ${partition ?? "whole"}`);
+          return new MemoryView();
+        },
+        copy: () => expect.fail("no checkpoint is due"),
+        onProblem: (error) => expect.fail(String(error)),
+        remove: () => Promise.resolve(),
+      },
+    );
+    await store.close();
+  };
+  const opened = Array.from({ length: 64 }, (_, partition) => open("hog", partition));
+  opened.push(open("hog"), open("other", 0));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(begun).toEqual(["hog 0", "hog 1", "hog 2", "hog 3", "hog whole", "other 0"]);
+  release();
+  await Promise.all(opened);
+  expect(new Set(begun).size).toBe(66);
+});

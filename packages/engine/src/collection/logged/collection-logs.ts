@@ -9,6 +9,7 @@ import { LogCheckpoints, type ViewCopy } from "../../storage/log/log-checkpoints
 import { Slots } from "../../storage/objects/slots.ts";
 import { type Usage, requireFits } from "../../storage/usage.ts";
 import { type LogView, LoggedRecordStore } from "../../storage/log/logged-record-store.ts";
+import { TenantSlots } from "./tenant-slots.ts";
 
 /** What a collection's log is called, and which one it is. */
 export interface LogName {
@@ -39,6 +40,8 @@ const MOST_COPIES = 8;
 const MOST_COLD = 2;
 /** Logs that nobody writes any more, which are trimmed sooner than they need it. */
 const QUIET_AT_ONCE = 2;
+/** Partitions of one tenant that are opened: each reads the log, and one read of a collection may ask for 64 of them. */
+const OPENING_PARTITIONS = 4;
 /** Openings. */
 const COUNTED_AFTER = 256;
 
@@ -69,6 +72,7 @@ export class CollectionLogs {
   readonly #open = new Set<LoggedRecordStore>();
   #cold = 0;
   readonly #quiet = new Slots(QUIET_AT_ONCE);
+  readonly #openings = new TenantSlots(OPENING_PARTITIONS);
 
   /** @param log Closed with this. */
   constructor(log: CommitLog, options: CollectionLogsOptions) {
@@ -93,8 +97,13 @@ export class CollectionLogs {
     return { longestLog, checkpointDueMs };
   }
 
-  /** With all that is in the log. A view that is void is removed, and made anew. */
-  async open(name: LogName, place: ViewPlace): Promise<LoggedRecordStore> {
+  /** With all that is in the log. A view that is void is removed, and made anew. Of the partitions of a tenant a few at a time. */
+  open(name: LogName, place: ViewPlace): Promise<LoggedRecordStore> {
+    const open = (): Promise<LoggedRecordStore> => this.#openAnew(name, place);
+    return name.partition === undefined ? open() : this.#openings.run(name.tenant, open);
+  }
+
+  async #openAnew(name: LogName, place: ViewPlace): Promise<LoggedRecordStore> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#openOnce(name, place);

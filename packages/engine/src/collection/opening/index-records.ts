@@ -14,6 +14,8 @@ export interface FilledIndex {
   /** What is learnt of the records. */
   readonly kinds: SchemaInference;
   readonly progress: OpeningProgress;
+  /** Whose slices it takes. */
+  readonly tenant: string;
   /** Gets those that could not be read. */
   readonly damaged: DamagedRecords;
   readonly onProblem: (error: unknown) => void;
@@ -40,7 +42,7 @@ export async function indexRecords(
 /** Returns the damage of the records that could not be read, by offset. */
 async function fillIndex(
   store: RecordStore,
-  { index, kinds, progress }: FilledIndex,
+  { index, kinds, progress, tenant }: FilledIndex,
   signal: CancelSignal,
 ): Promise<ReadonlyMap<number, CorruptDataError>> {
   const damaged = new Map<number, CorruptDataError>();
@@ -54,7 +56,7 @@ async function fillIndex(
   const reached = (offset: number): void => progress.reached(Math.floor((sequence * offset) / nextOffset));
   const puts = storedRecords(store, { kinds, reached }, options);
   const steps = index.change({ removes: [], puts });
-  await runInTurns(steps, { onRunning: () => throwIfAborted(signal) });
+  await runInTurns(steps, { owner: tenant, onRunning: () => throwIfAborted(signal) });
   return damaged;
 }
 

@@ -309,9 +309,9 @@ export class LoggedRecordStore extends ForwardingStore {
   /** Resolves to what ends once it is stored; where somebody follows, it is stored then. */
   async #absorb(batch: LogBatch, from: number): Promise<Promise<void>[]> {
     const follower = this.#follower;
-    const { id, partition } = this.#options;
+    const { id, partition, quota } = this.#options;
     await follower?.room?.();
-    const change = await runInTurns(decodeBatch(batch, id, partition));
+    const change = await runInTurns(decodeBatch(batch, id, partition), { owner: quota.owner });
     if (follower === null) {
       const storing = this.#store(() => change, this.#after(batch), from);
       // Whoever waits for it hears of it; until then it is not unhandled.
