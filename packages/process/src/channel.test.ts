@@ -1,4 +1,4 @@
-import { defaultMaxListeners } from "node:events";
+import { defaultMaxListeners, once } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import * as fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
@@ -86,6 +86,7 @@ describe("Channel", () => {
 
   it("sends answers of one turn together, and before what is sent at once", async () => {
     const [near, far] = await socketPair();
+    if (near.connecting) await once(near, "connect");
     const sender = new Channel(near);
     const received = receive(new Channel(far), 5);
     for (const answer of ["a", "b"]) sender.sendInTurn(answer, "owner");
