@@ -2,12 +2,16 @@ export { BusyWait, hasSpareCore } from "./busy-wait.ts";
 export { Channel } from "./channel.ts";
 export { serveParent, type ChildHooks } from "./child.ts";
 export {
+  beginRead,
   beginSlice,
+  isReadWaiting,
   isSliceOver,
   isSliceWanted,
+  nextReadSlice,
   nextSlice,
   shortenTurn,
   takeSlice,
+  wasReadBegun,
   wasSliceTaken,
 } from "./loop-slice.ts";
 export { optimizeEarly } from "./early-optimization.ts";

@@ -2,8 +2,7 @@
  * Work that can wait, in slices between which the event loop turns. It keeps no process alive. A step that throws
  * ends it; whoever owns the work decides what then.
  */
-import { wasSliceTaken } from "@sheaf/process";
-import { isReadWaiting, wasReadBegun } from "./read-turns.ts";
+import { isReadWaiting, wasReadBegun, wasSliceTaken } from "@sheaf/process";
 
 const SLICE_MS = 3;
 /** While reads come: the next one waits for the rest of a slice. */

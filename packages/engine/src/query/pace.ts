@@ -3,9 +3,8 @@
  * each turn of the event loop with all other long work. An abort can only arrive while the event loop turns, so this is
  * also where a read learns that nobody waits for it any more.
  */
-import { beginSlice, isSliceOver } from "@sheaf/process";
+import { beginRead, beginSlice, isSliceOver, nextReadSlice } from "@sheaf/process";
 import { type CancelSignal, throwIfAborted } from "@sheaf/protocol";
-import { beginRead, takeReadSlice } from "../index/read-turns.ts";
 
 /** Between two looks at the clock: a fraction of a millisecond, whatever is done to the bytes. */
 const LOOK_BYTES = 64 * 1024;
@@ -20,7 +19,6 @@ export class Pace {
     throwIfAborted(signal);
     this.signal = signal;
     this.tenant = tenant;
-    beginSlice();
     beginRead();
   }
 
@@ -38,8 +36,8 @@ export class Pace {
   /** Throws after an abort. Waits for its turn where the slice is used up. */
   async breathe(): Promise<void> {
     this.#spent = 0;
-    if (isSliceOver()) await takeReadSlice(this.tenant);
-    else beginSlice();
+    if (isSliceOver()) await nextReadSlice(this.tenant);
+    beginSlice();
     throwIfAborted(this.signal);
   }
 }
