@@ -12,7 +12,7 @@ export { makeSpool } from "./backup/bucket/spool.ts";
 export type { BackupProgress, BackupRequest, MadeBackup } from "./backup/make-backup.ts";
 export { removeBackup } from "./backup/remove-backup.ts";
 export { type RestoreRequest, type RestoredFolder, restoreBackup } from "./backup/restore-backup.ts";
-export { type VerifiedBackup, WHAT_TO_DO, verifyBackup } from "./backup/verify-backup.ts";
+export { type VerifiedBackup, verifyBackup } from "./backup/verify-backup.ts";
 export { type ExportedCollection, exportCollection } from "./export/export-collection.ts";
 export { EXPORT_MANIFEST, type ExportedTenant, exportTenant } from "./export/export-tenant.ts";
 export { ClusterEngine, type ClusterEngineOptions } from "./cluster/cluster-engine.ts";

@@ -1,6 +1,6 @@
 /** Of a backup that may be damaged, what a restore goes on without. */
 import { SheafError } from "@sheaf/protocol";
-import { type Damage, WHAT_TO_DO, lacking } from "./verify-backup.ts";
+import { type Damage, concernsAll, lacking, whatToDo } from "./verify-backup.ts";
 
 export interface SoundCollections {
   /** Why a collection is left out; `null`: its records are whole. */
@@ -19,13 +19,13 @@ export function soundCollections(
   const isWanted = ({ of, isUnread }: Damage): boolean =>
     isUnread !== true && (of === null || tenant === null || of.tenant === tenant);
   const wanted = damages.filter((damage) => isWanted(damage));
-  const refused = wanted.filter(({ of }) => of === null || !skipDamaged);
-  const [first] = refused;
+  const refused = wanted.filter((damage) => concernsAll(damage) || !skipDamaged);
+  const first = refused.find((damage) => concernsAll(damage)) ?? refused[0];
   if (first !== undefined) {
     const more = refused.length > 1 ? ` and ${refused.length - 1} more` : "";
     throw new SheafError(
       "failed_precondition",
-      `the backup is damaged, so nothing was restored: ${first.problem}${more}. What to do: ${WHAT_TO_DO}`,
+      `the backup is damaged, so nothing was restored: ${first.problem}${more}. What to do: ${whatToDo(wanted)}`,
     );
   }
   const reasons = new Map<string, string>();

@@ -1,6 +1,6 @@
 /** Reads every file of a backup, and of those that it adds to, and compares it with its checksum. */
 import { type FileHandle, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { SheafError } from "@sheaf/protocol";
 import { collectionName } from "../storage/folder/data-folder.ts";
 import { openFile } from "../storage/folder/open-file.ts";
@@ -31,6 +31,8 @@ export interface VerifiedBackup {
   readonly missing: readonly string[];
   /** Collections whose index could not be read then: a restore makes it again. */
   readonly withoutIndex: readonly string[];
+  /** What to do about the problems; `null`: there are none. */
+  readonly remedy: string | null;
 }
 
 export interface VerificationProgress {
@@ -50,10 +52,18 @@ export interface Damage {
   readonly isUnread?: boolean;
 }
 
-/** About a backup with problems. */
-export const WHAT_TO_DO =
-  "restore the backup before it, with --archive up to the same moment, or what is whole in this one, with --skip-damaged, " +
-  "or one tenant that is, with --tenant; make a whole backup now";
+/** Without what it is in, nothing can be restored. */
+export function concernsAll({ of, isUnread }: Damage): boolean {
+  return of === null && isUnread !== true;
+}
+
+/** About a backup with such damage. */
+export function whatToDo(damages: readonly Damage[]): string {
+  const others = damages.some((damage) => concernsAll(damage))
+    ? ", for nothing of this one can be restored"
+    : ", or what is whole in this one, with --skip-damaged, or one tenant that is, with --tenant";
+  return `restore an earlier backup that does not add to the damaged one, with --archive up to the same moment${others}; make a whole backup now`;
+}
 
 /** Throws `invalid_argument` where there is no complete backup, `failed_precondition` where its list cannot be used. */
 export async function verifyBackup(
@@ -108,6 +118,7 @@ export async function verifyChain(
   const verified = {
     ...{ header: newest!.header, backups: chain.length, files: sums.files, bytes },
     ...{ problems: [...damages.keys()], missing, withoutIndex },
+    remedy: damages.size === 0 ? null : whatToDo([...damages.values()]),
   };
   return { verified, damages: [...damages.values()] };
 }
@@ -154,7 +165,10 @@ export function lacking({ tenant, database, name }: BackedUpCollection, why: str
 }
 
 function describe({ path, of }: ExpectedFile, problem: string): string {
-  if (of === undefined) return `${path}: ${problem}`;
+  if (of === undefined) {
+    const what = basename(path) === COLLECTION_LIST ? "list of collections" : "catalog";
+    return `${path}: ${problem}; it is the ${what}, which every restore needs`;
+  }
   const { tenant, database, name, id } = of;
   return `${path}: ${problem}; collection ${name} (${tenant}/${database}, ${id}) needs it`;
 }

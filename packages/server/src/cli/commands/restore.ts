@@ -5,7 +5,6 @@ import {
   type ReplayTarget,
   type RestoreRequest,
   type VerifiedBackup,
-  WHAT_TO_DO,
   planReplay,
   restoreBackup,
   verifyBackup,
@@ -100,7 +99,7 @@ export const restore: Command = {
           backup: folder,
           dataFolder: resolve(dataFolder),
           tenant: options["tenant"] ?? null,
-          skipDamaged: options["skip-damaged"] !== undefined,
+          skipDamaged: options["skipDamaged"] !== undefined,
           onVerify: ({ bytes, totalBytes }) =>
             tell(() => `checking: ${byteCount(bytes)} of ${byteCount(totalBytes)}`),
           onRestore: (done) =>
@@ -182,10 +181,10 @@ function setBackAt({ from, to, time, first, last }: PlannedReplay["setBack"][num
 
 function describe(
   folder: string,
-  { header, backups, files, bytes, problems, missing, withoutIndex }: VerifiedBackup,
+  { header, backups, files, bytes, problems, missing, withoutIndex, remedy }: VerifiedBackup,
 ): void {
   for (const problem of problems) console.log(`damaged: ${problem}`);
-  if (problems.length > 0) console.log(`  what to do: ${WHAT_TO_DO}`);
+  if (remedy !== null) console.log(`  what to do: ${remedy}`);
   for (const one of missing) console.log(`not in it, because it was damaged: ${one}`);
   for (const one of withoutIndex) console.log(`${MADE_AGAIN}: ${one}`);
   const below = backups === 1 ? "" : ` (with the ${backups - 1} that it adds to)`;
