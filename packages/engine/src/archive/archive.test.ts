@@ -1,5 +1,5 @@
 /** An archive leads from a backup to any moment after it, and says so where it does not. */
-import { readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { cpSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CollectionRef } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
@@ -193,6 +193,38 @@ describe("an archive", () => {
     expect(await refusalOf(() => planReplay(archived.folder, { ...header, archive: null }, null))).toContain(
       "without --archive",
     );
+  });
+
+  it("refuses a backup of a time that was given up, set back together with its data folder", async () => {
+    const archived = new Archived();
+    const engine = await archived.open();
+    const ref = await makeCollection(engine);
+    await write(engine, ref, "add", record("a"));
+    await archived.back(engine);
+    const header = await readHeader(archived.backup);
+    await engine.close();
+    const folders = [archived.dataFolder, archived.folder];
+    for (const folder of folders) cpSync(folder, `${folder}.snapshot`, { recursive: true });
+    const abandoned = await archived.open();
+    await write(abandoned, ref, "upsert", record("b"));
+    // Nothing is written while it is made, so nothing of the archive has to be replayed to reach it.
+    archived.backup = `${archived.backup}-of-later`;
+    await archived.back(abandoned);
+    await abandoned.close();
+    for (const folder of folders) {
+      rmSync(folder, { recursive: true });
+      cpSync(`${folder}.snapshot`, folder, { recursive: true });
+    }
+    const again = await archived.open();
+    for (const id of ["c", "d", "e"]) await write(again, ref, "upsert", record(id));
+    const later = await readHeader(archived.backup);
+    expect(await refusalOf(() => planReplay(archived.folder, later, null))).toContain("was set back");
+    // One that has no seal, as of earlier versions, is taken on trust.
+    const { seal: _seal, ...unsealed } = later.archive!;
+    expect(await refusalOf(() => planReplay(archived.folder, { ...later, archive: unsealed }, null))).toBe(
+      "",
+    );
+    expect(planReplay(archived.folder, header, null).to).toBe(await positionOf(again));
   });
 
   it("belongs to one server at a time", async () => {

@@ -159,8 +159,8 @@ export class Archive {
     removeMark(dataFolder);
   }
 
-  get chain(): string {
-    return this.#chain;
+  get place(): { readonly chain: string; readonly folder: string } {
+    return { chain: this.#chain, folder: this.#settings.folder };
   }
 
   get measure(): ArchiveMeasure {

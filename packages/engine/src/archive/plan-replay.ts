@@ -6,6 +6,7 @@ import { SheafError } from "@sheaf/protocol";
 import type { BackupArchive, BackupHeader } from "../backup/backup-files.ts";
 import { decodeChangeHead, decodeClock, decodePosition } from "./archive-entries.ts";
 import { ENTRY_KIND, listSegments } from "./archive-format.ts";
+import { sealOf } from "./entry-seal.ts";
 import { type ArchiveEnd, readArchive } from "./read-archive.ts";
 import { type SetBackClock, SetBackClocks } from "./set-back-clocks.ts";
 
@@ -62,6 +63,12 @@ export function planReplay(
     throw refused(
       `the archive was interrupted after entry ${scan.chainEnd}: later entries are of another chain, which begins at a later backup. ` +
         `Up to entry ${scan.chainEnd} this backup can be restored`,
+    );
+  const seal = base.seal == null ? null : sealOf(archive, base.to);
+  if (seal !== null && (seal.time !== base.seal!.time || seal.crc !== base.seal!.crc))
+    throw refused(
+      `entry ${base.to} of the archive, ${new Date(seal.time).toISOString()}, is another one than the backup goes on from: ` +
+        "the archive was set back to an earlier time after the backup was made. Restore a backup of before that time, or this one without the archive",
     );
   if (isEarly)
     throw new SheafError(

@@ -19,6 +19,7 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { SheafError } from "@sheaf/protocol";
+import type { EntrySeal } from "../archive/entry-seal.ts";
 import { parseUuid } from "../catalog/catalog-keys.ts";
 import { DataFolder } from "../storage/folder/data-folder.ts";
 import { openFile } from "../storage/folder/open-file.ts";
@@ -82,6 +83,8 @@ export interface BackupArchive {
   readonly chain: string;
   readonly from: number;
   readonly to: number;
+  /** Of entry `to`; `null`: there is none. Left out by earlier versions. */
+  readonly seal?: EntrySeal | null;
 }
 
 /** A file of an index. */

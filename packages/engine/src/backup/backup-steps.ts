@@ -3,6 +3,7 @@ import { appendFileSync, existsSync, mkdirSync, readdirSync } from "node:fs";
 import { readdir, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { SheafError } from "@sheaf/protocol";
+import { sealOf } from "../archive/entry-seal.ts";
 import { collectionEntries } from "../catalog/catalog-selection.ts";
 import { lineageOf } from "../collection/lineage.ts";
 import { collectionName } from "../storage/folder/data-folder.ts";
@@ -118,6 +119,8 @@ export class BackupSteps {
   async finish(step: {
     readonly to: string;
     readonly header: Omit<BackupHeader, "list" | "packs" | "finished">;
+    /** Its folder; `null`: there is none. */
+    readonly archive: string | null;
   }): Promise<number> {
     const { to, header } = step;
     await this.#stores?.copier.close();
@@ -131,7 +134,9 @@ export class BackupSteps {
     const sum = await sumFile(list);
     const catalog = header.catalog.filter((part) => part.in === header.id);
     const bytes = [...catalog, sum].reduce((all, part) => all + part.bytes, header.bytes);
-    writeHeader(to, { ...header, bytes, list: sum, packs, finished: Date.now() });
+    const seal = step.archive === null ? null : sealOf(step.archive, header.archive?.to ?? 0);
+    const archive = header.archive == null ? null : { ...header.archive, seal };
+    writeHeader(to, { ...header, archive, bytes, list: sum, packs, finished: Date.now() });
     await rm(join(to, UNFINISHED));
     await syncFile(to);
     return bytes;

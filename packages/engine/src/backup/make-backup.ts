@@ -269,12 +269,12 @@ export class BackupMaker {
     }
     const until = (await archive?.settled()) ?? 0;
     const header: Omit<BackupHeader, "list" | "packs" | "finished"> = {
-      archive: archive === null ? null : { chain: archive.chain, from, to: until },
+      archive: archive === null ? null : { chain: archive.place.chain, from, to: until },
       ...{ id, started, dataFormat: VERSION_WITHOUT_SHARES, tenant, keys },
       ...{ catalog, collections, bytes, damaged, withoutIndex },
       base: base === null ? null : { id: base.header.id, path: relative(to, base.folder) },
     };
-    bytes = await child.ask("finishBackup", { to, header }, signal);
+    bytes = await child.ask("finishBackup", { to, header, archive: archive?.place.folder ?? null }, signal);
     await work.keep();
     // It is complete, whether that can be noted or not; the archive says what is wrong with it.
     const noted = tenant === null ? archive?.noteBase({ id, from, to: until, finished: Date.now() }) : null;

@@ -22,7 +22,7 @@ export const DAY_MS = 86_400_000;
 export class Archived {
   readonly dataFolder = join(temporaryFolder(), "data");
   readonly folder = join(temporaryFolder(), "archive");
-  readonly backup = join(temporaryFolder(), "backup");
+  backup = join(temporaryFolder(), "backup");
   segmentBytes = 4_000;
   isShared = false;
   readonly logged: string[] = [];
