@@ -200,7 +200,7 @@ export const SETTINGS: SettingTable = {
     env: "SHEAF_DISK_RESERVE",
     flag: { name: "disk-reserve", operand: "bytes|share" },
     default: "10%",
-    doc: "What is kept free on the disk of the data folder, in bytes or as a share of its size (10%): a write that would take it is answered with 507, while reads and deletes go on.",
+    doc: "What is kept free on the disk of the data folder, and on that of the archive, in bytes or as a share of its size (10%): a write that would take it is answered with 507, while reads and deletes go on.",
     parse: parseDiskReserve,
   },
   indexMemory: {

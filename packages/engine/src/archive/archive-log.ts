@@ -7,7 +7,7 @@ import { type FileHandle, open, rm } from "node:fs/promises";
 import { mkdirSync, truncateSync, rmSync, statSync } from "node:fs";
 import { crc32 } from "node:zlib";
 import { SheafError } from "@sheaf/protocol";
-import { isDiskFull } from "../storage/folder/disk-space.ts";
+import { type DiskSpace, isDiskFull } from "../storage/folder/disk-space.ts";
 import { OWNER_ONLY_FILE } from "../storage/folder/restrict-access.ts";
 import { syncFile } from "../storage/folder/sync-files.ts";
 import { isInSteps, runInTurns } from "../storage/steps.ts";
@@ -43,6 +43,8 @@ export interface ArchiveLogOptions {
   /** A segment was ended. */
   readonly onSegment: () => void;
   readonly segmentBytes?: number | undefined;
+  /** Its own, which others take room of before what they write is appended. */
+  readonly disk: DiskSpace;
 }
 
 interface Waiting {
@@ -124,8 +126,9 @@ export class ArchiveLog {
     return oldest === undefined ? 0 : Math.max(0, Date.now() - oldest.time);
   }
 
+  /** Or what adds data is refused, for the reserve of its disk is all that is free. */
   get isFailing(): boolean {
-    return this.#failure !== null;
+    return this.#failure !== null || this.#options.disk.problem() !== null;
   }
 
   /** Throws 503 or 507 while entries cannot be written. */

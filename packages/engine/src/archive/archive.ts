@@ -24,7 +24,7 @@ import {
 } from "./archive-entries.ts";
 import { ENTRY_KIND, listSegments } from "./archive-format.ts";
 import { lockArchive } from "./archive-lock.ts";
-import { ArchiveLog } from "./archive-log.ts";
+import { ArchiveLog, type ArchiveLogOptions } from "./archive-log.ts";
 import { type ArchiveMark, readMark, removeMark, writeMark } from "./archive-mark.ts";
 import { type LastCommits, findBase, lastEntries } from "./last-entries.ts";
 import { removeOldSegments } from "./remove-old-segments.ts";
@@ -120,7 +120,7 @@ export class Archive {
 
   static #open(
     settings: ArchiveSettings,
-    { dataFolder, onNews, onProblem }: ArchiveWatch,
+    { dataFolder, onNews, onProblem, disk }: ArchiveWatch,
     unlock: () => void,
   ): Archive {
     const found = lastEntries(settings.folder);
@@ -129,10 +129,8 @@ export class Archive {
     const chain = isSame ? known.chain : randomUUID();
     let archive: Archive | null = null;
     const log = new ArchiveLog({
-      ...{ folder: settings.folder, chain, onProblem, segmentBytes: settings.segmentBytes },
-      end: found.end,
+      ...{ ...settings, chain, onProblem, onNews, disk, end: found.end },
       onSegment: () => archive?.removeOld(),
-      onNews,
     });
     const onRenewed = (renewed: string, why: string): void => {
       const { position } = found.end;
@@ -321,6 +319,8 @@ export class Archive {
     this.#bases.push(base);
     this.#backup = base;
     this.#mark();
+    // Where the disk is full, no segment ends.
+    this.removeOld();
   }
 
   #mark(): void {
@@ -346,10 +346,9 @@ export class Archive {
 /** Entries above `from` are needed. */
 type LeadingBackup = Pick<BaseBody, "id" | "from">;
 
-export interface ArchiveWatch {
+export interface ArchiveWatch extends Pick<ArchiveLogOptions, "disk" | "onProblem"> {
   readonly dataFolder: string;
   readonly onNews: (message: string) => void;
-  readonly onProblem: (error: unknown) => void;
 }
 
 interface OpenedArchive {

@@ -255,7 +255,7 @@ function archiveGauges(
     archiveBytes: gauge("archive_bytes", "Size of the archive's files."),
     archiveFailing: gauge(
       "archive_failing",
-      "1 while the archive cannot be written, and writes are refused.",
+      "1 while the archive cannot be written or has only the reserve of its disk left, and writes are refused.",
     ),
     archiveBackupMissing: gauge(
       "archive_backup_missing",

@@ -57,6 +57,8 @@ export interface DiskSpaceOptions {
   readonly diskReserve?: DiskReserve | undefined;
   /** Asked each time; by default of the file system that holds the folder. */
   readonly diskUsage?: (() => DiskUsage) | undefined;
+  /** Whose disk it is, for messages; by default that of the data folder. */
+  readonly name?: string;
 }
 
 /**
@@ -81,7 +83,7 @@ export function createDiskSpace(folder: string, options: DiskSpaceOptions = {}):
     if (now.free >= reserve + claimed + bytes) return;
     // Where it is a small write, the reserve is the whole reason.
     const taken = bytes < now.free ? "" : `${amount(bytes)} are to be written, `;
-    throw storageFull(`: ${taken}${describe(now, diskReserve)}`);
+    throw storageFull(`: ${taken}${describe(now, diskReserve)}`, undefined, options.name);
   };
   const claimFile = (bytes: number): DiskClaim => {
     requireFile(bytes);
@@ -109,8 +111,8 @@ export function createDiskSpace(folder: string, options: DiskSpaceOptions = {}):
 }
 
 /** @param details What is to be said of it, from the colon on. */
-export function storageFull(details = "", cause?: unknown): SheafError {
-  return new SheafError("storage_full", `the disk of the data folder is full${details}`, { cause });
+export function storageFull(details = "", cause?: unknown, name = "the data folder"): SheafError {
+  return new SheafError("storage_full", `the disk of ${name} is full${details}`, { cause });
 }
 
 function reserveBytes(reserve: DiskReserve, size: number): number {
