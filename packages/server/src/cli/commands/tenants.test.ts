@@ -63,6 +63,14 @@ describe("sheaf tenants", () => {
     expect(await run("tenants", "list", "--usage", "--json")).toBe(0);
     const [found] = out.map((text) => JSON.parse(text) as { readonly tenant: string }[]);
     expect(found?.find(({ tenant }) => tenant === "full")).toMatchObject({ collections: { used: 1 } });
+    // More than are asked for at a time, by name.
+    const names = Array.from({ length: 20 }, (_, i) => `many-${10 + i}`);
+    for (const name of names) await run("tenants", "create", name);
+    out.length = 0;
+    expect(await run("tenants", "list", "--usage")).toBe(0);
+    const listed = out.map((line) => line.split("  ")[0]!);
+    expect(listed.filter((name) => name.startsWith("many-"))).toEqual(names);
+    expect(listed).toEqual(listed.toSorted());
   });
 
   it("deletes one with its keys, and lists keys of one only", async () => {

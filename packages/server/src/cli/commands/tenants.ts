@@ -64,7 +64,10 @@ export const tenantsList: Command = {
   name: "tenants list",
   summary: "List tenants, by name.",
   options: [
-    { flags: "--usage", doc: "With their collections, records and bytes: a request for each tenant." },
+    {
+      flags: "--usage",
+      doc: "With their collections, records and bytes: a request for each tenant, 8 at a time. Needs a key for `read`, too.",
+    },
     ...SERVER_OPTIONS,
   ],
   run: (options) =>
@@ -77,14 +80,33 @@ export const tenantsList: Command = {
       : list(options, usages, describe),
 };
 
-/** Of all tenants, but for those that leave meanwhile. */
+/** Requests that wait for the server at a time. */
+const AT_ONCE = 8;
+
+/** Of all tenants, by name, but for those that leave meanwhile. */
 async function* usages(client: SheafClient): AsyncGenerator<TenantUsage, void> {
+  const asked: Promise<TenantUsage | null>[] = [];
   for await (const { name } of client.tenants()) {
-    try {
-      yield await client.scoped({ tenant: name }).usage({ limit: 1 });
-    } catch (error) {
-      if (!(error instanceof NotFoundError)) throw error;
-    }
+    const usage = usageOf(client, name);
+    // It is waited for in its turn.
+    usage.catch(() => undefined);
+    if (asked.push(usage) < AT_ONCE) continue;
+    const first = await asked.shift();
+    if (first != null) yield first;
+  }
+  for (const usage of asked) {
+    const next = await usage;
+    if (next !== null) yield next;
+  }
+}
+
+/** `null`: it has left. */
+async function usageOf(client: SheafClient, tenant: string): Promise<TenantUsage | null> {
+  try {
+    return await client.scoped({ tenant }).usage({ limit: 1 });
+  } catch (error) {
+    if (error instanceof NotFoundError) return null;
+    throw error;
   }
 }
 
