@@ -10,6 +10,7 @@ import { BASE_RECORDS } from "../base-records.ts";
 import { ask, observe } from "../observe.ts";
 import { COLLECTIONS, SHARED } from "../routes.ts";
 import type { Tally } from "../tally.ts";
+import type { Target } from "../tortured-server.ts";
 import { columnsOf } from "../torture-record.ts";
 import { checkTotals, makeShared } from "../torture.ts";
 import { Violation } from "../violation.ts";
@@ -203,6 +204,7 @@ class ClusterRun {
     const { servers, gateways } = this.#cluster;
     const searching = choices.one(servers);
     this.#cluster.indexNode?.checkLog();
+    await Promise.all(servers.map((server) => this.#endWrites(server.send.bind(server))));
     // The first one settles what was not answered; the others have to say the same.
     for (const server of [...servers, choices.one(gateways)]) {
       const target = { isInterrupted: true, send: server.send.bind(server) };
@@ -218,5 +220,18 @@ class ClusterRun {
       const searched = [...shared, ...choices.some(own, SEARCHED_COLLECTIONS)];
       for (const collection of searched) tally.searches += await checkSearches(target, collection, choices);
     }
+  }
+
+  /**
+   * A write whose answer was lost may still be under way at the server that has it: its append is tried for 10 s. Writes to a
+   * collection are made there in their order, so one that changes nothing is answered after it.
+   */
+  async #endWrites(send: Target["send"]): Promise<void> {
+    const target = { isInterrupted: true, send };
+    const listed = await ask<{ readonly id: string }[]>(target, { method: "GET", path: COLLECTIONS });
+    const json = { ids: ["of no record"] };
+    await Promise.all(
+      listed.map(({ id }) => ask(target, { method: "POST", path: `${COLLECTIONS}/${id}/delete`, json })),
+    );
   }
 }
