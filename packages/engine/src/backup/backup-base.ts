@@ -5,8 +5,16 @@
 import { join } from "node:path";
 import type { ObjectStoreSettings } from "../storage/objects/object-store.ts";
 import { BackedUpCollections, holderOf } from "./backed-up-collections.ts";
-import { type Backup, COLLECTION_LIST, type StorePart, partFile, readChain } from "./backup-files.ts";
+import {
+  type Backup,
+  COLLECTION_LIST,
+  type StorePart,
+  damaged,
+  partFile,
+  readChain,
+} from "./backup-files.ts";
 import { PartFetcher } from "./bucket/part-fetcher.ts";
+import { sumFile } from "./summed-file.ts";
 
 export interface BaseStep {
   readonly folder: string;
@@ -36,8 +44,10 @@ export class BackupBase {
   static async open({ folder, isOfFolder, bucket }: BaseStep): Promise<BackupBase> {
     const chain = await readChain(folder);
     const fetcher = bucket === null ? null : new PartFetcher(bucket, join(folder, ".."));
-    const collections = await BackedUpCollections.read(chain, async ({ folder: link, header }) =>
-      fetcher?.fetch(join(link, COLLECTION_LIST), { at: 0, ...header.list }),
+    const collections = await BackedUpCollections.read(chain, async (link) =>
+      fetcher === null
+        ? requireSoundList(link)
+        : fetcher.fetch(join(link.folder, COLLECTION_LIST), { at: 0, ...link.header.list }),
     );
     return new BackupBase(chain, collections, { isOfFolder, fetcher });
   }
@@ -50,4 +60,10 @@ export class BackupBase {
       await this.#fetcher.fetch(path, { ...part, at: part.pack?.at ?? 0 });
     }
   }
+}
+
+/** Everything of it is read, and what a line says wrongly would be in the new backup, too. */
+async function requireSoundList({ folder, header }: Backup): Promise<void> {
+  const { sha256 } = await sumFile(join(folder, COLLECTION_LIST));
+  if (sha256 !== header.list.sha256) throw damaged(folder, `${COLLECTION_LIST} does not have its checksum`);
 }
