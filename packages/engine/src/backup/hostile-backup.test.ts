@@ -197,6 +197,15 @@ it("is made by one process at a time", async () => {
   expect((await verifyBackup(target)).problems).toEqual([]);
 });
 
+it("that has failed leaves an empty folder, which is removed; a folder with other files is not", async () => {
+  const [failed, other] = [join(backups, "failed"), join(backups, "other")];
+  for (const folder of [failed, other]) mkdirSync(folder);
+  writeFileSync(join(other, "notes"), "mine");
+  expect(await removeBackup(failed)).toBe("unfinished");
+  await expect(removeBackup(other)).rejects.toMatchObject({ code: "invalid_argument" });
+  expect([existsSync(failed), existsSync(join(other, "notes"))]).toEqual([false, true]);
+});
+
 it("names bytes behind a pack, which no restore reads", async () => {
   const backup = await back("first");
   appendFileSync(join(backup, "packs", "000002"), "x");

@@ -10,11 +10,11 @@ import { clearBackup } from "./backup-target.ts";
 export type RemovedBackup = "complete" | "unfinished";
 
 /**
- * Removes one that was not finished, or not removed to its end, too. Throws `invalid_argument` where there is none,
+ * Removes one that was not finished, or not removed to its end, too, and the empty folder that one leaves that has failed. Throws `invalid_argument` where there is none,
  * `failed_precondition` where others need it, or where it cannot be told of one beside it whether it does.
  */
 export async function removeBackup(folder: string): Promise<RemovedBackup> {
-  const isLeft = !isBackup(folder) && existsSync(join(folder, UNFINISHED));
+  const isLeft = !isBackup(folder) && (existsSync(join(folder, UNFINISHED)) || isEmpty(folder));
   const doomed = isLeft ? realpathSync(folder) : await requireUnneeded(folder);
   // It is no backup any more, wherever this is interrupted, and can be removed again. A full disk has room for this, too.
   if (!isLeft) renameSync(join(doomed, HEADER), join(doomed, UNFINISHED));
@@ -59,6 +59,10 @@ async function needs(
 
 function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+function isEmpty(path: string): boolean {
+  return isFolder(path) && readdirSync(path).length === 0;
 }
 
 /** As the start of a backup notes it. */
