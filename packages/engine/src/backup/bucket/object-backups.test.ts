@@ -209,8 +209,11 @@ describe("a backup in a bucket", () => {
     await back("second", "first");
     const objects = await new ObjectStore(bucket).listAll("");
     server.fault = (call) => (call.includes("list-type") ? "page" : null);
-    await expect(backups.names()).rejects.toThrow("answered 200 with what is no S3 answer");
+    await expect(backups.names()).rejects.toThrow("200: what came is no S3 answer");
     await expect(backups.remove("first")).rejects.toThrow("no S3 answer");
+    server.fault = (call) => (call.includes("list-type") ? "more" : null);
+    await expect(backups.names()).rejects.toThrow("says there is more, and adds nothing");
+    await expect(backups.remove("first")).rejects.toThrow("says there is more");
     server.fault = () => null;
     expect(await new ObjectStore(bucket).listAll("")).toEqual(objects);
   });

@@ -241,7 +241,9 @@ export class ObjectStore {
           .filter((name) => name > after)
           .toSorted()
           .at(-1) ?? "";
-      if (next === "" || textOf(answer, "IsTruncated") !== "true") return;
+      if (textOf(answer, "IsTruncated") !== "true") return;
+      if (next === "")
+        throw this.#failed(refused(answer, "a list that says there is more, and adds nothing"));
       // Behind all names of a folder.
       after = next.endsWith("/") ? `${next}~` : next;
     }

@@ -22,10 +22,10 @@ import { startVersitygw } from "./versitygw.ts";
 
 /**
  * `busy`: 503. `cut`: the connection ends. `flip`: one byte of what is sent or read is another one. `lost`: done, and not
- * answered. `page`: a proxy answers with a page of its own. `short`: the first byte of what is read is left out. `denied`: 403.
+ * answered. `more`: a list that goes on, and adds nothing. `page`: a proxy answers with a page of its own. `short`: the first byte of what is read is left out. `denied`: 403.
  * `skewed`: 403 of a store whose clock is a day ahead.
  */
-export type Fault = "busy" | "cut" | "flip" | "lost" | "page" | "short" | "denied" | "skewed";
+export type Fault = "busy" | "cut" | "flip" | "lost" | "more" | "page" | "short" | "denied" | "skewed";
 
 interface S3rver {
   run(): Promise<AddressInfo>;
@@ -54,6 +54,7 @@ const DAY_MS = 86_400_000;
 /** Said in the place of the store. */
 const SAID: Readonly<Partial<Record<Fault, readonly [status: number, body: string, aheadMs: number]>>> = {
   busy: [503, "<Error><Code>SlowDown</Code></Error>", 0],
+  more: [200, "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>", 0],
   page: [200, "<html>Please sign in</html>", 0],
   denied: [403, "<Error><Code>AccessDenied</Code><Message>Nobody may</Message></Error>", 0],
   skewed: [403, "<Error><Code>RequestTimeTooSkewed</Code></Error>", DAY_MS],
