@@ -75,6 +75,16 @@ describe("backups", () => {
     ]);
   });
 
+  it("are refused while the engine is not done with one of which nobody here knows", async () => {
+    await start(folder);
+    const request = { target: join(folder, "other"), base: null, tenant: null, keys: true };
+    const other = test.engine.makeBackup(request);
+    expect(await make({ name: "one" })).toMatchObject({ status: 412 });
+    await other;
+    expect(await make({ name: "two" })).toMatchObject({ status: 202 });
+    expect(await ended("two")).toMatchObject({ state: "complete" });
+  });
+
   it("that are cancelled, or fail, say why and are in nobody's way", async () => {
     await start(folder);
     await make({ name: "one" });

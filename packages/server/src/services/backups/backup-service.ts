@@ -46,6 +46,12 @@ export class BackupService {
     if (base !== null && !(await shelf.isBackup(base))) throw absent(base);
     const engine = this.#options.engine();
     if (tenant !== null) await engine.getTenant(tenant);
+    // What one that was cancelled has sent to a bucket is removed first, which the engine goes on with.
+    if ((await engine.backupProgress()) !== null)
+      throw new SheafError(
+        "failed_precondition",
+        "another backup is being made, or what it has left removed",
+      );
     if (this.#stop !== null) throw new SheafError("failed_precondition", "another backup is being made");
     const stop = (this.#stop = new Cancellation());
     const status: BackupStatus = {
