@@ -130,7 +130,7 @@ export class LocalEngine implements Engine {
     this.#deleteBehind.start();
     const behind = { ...parts, pool: this.#pool, opener, forker, deleteBehind: this.#deleteBehind };
     const { diskReserve, lockFd, purgeAfterMs: afterMs = Infinity, shareStores: limits } = options;
-    this.#backups = new BackupMaker({ ...behind, diskReserve, lockFd });
+    this.#backups = new BackupMaker({ ...behind, diskReserve, lockFd, log: this.#log });
     this.#upkeep = startUpkeep({
       ...{ ...behind, budgets, afterMs, limits, onCatalog: options.onCatalog },
       telling: this.#telling.bind(this),

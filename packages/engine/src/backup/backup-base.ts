@@ -3,18 +3,12 @@
  * machine, and everything else is fetched when it is read, each file with holes where nothing was fetched.
  */
 import { join } from "node:path";
+import { SheafError } from "@sheaf/protocol";
 import type { ObjectStoreSettings } from "../storage/objects/object-store.ts";
 import { BackedUpCollections, holderOf } from "./backed-up-collections.ts";
-import {
-  type Backup,
-  COLLECTION_LIST,
-  type StorePart,
-  damaged,
-  partFile,
-  readChain,
-} from "./backup-files.ts";
+import { type Backup, COLLECTION_LIST, type StorePart, partFile, readChain } from "./backup-files.ts";
 import { PartFetcher } from "./bucket/part-fetcher.ts";
-import { sumFile } from "./summed-file.ts";
+import { problemOf } from "./verify-backup.ts";
 
 export interface BaseStep {
   readonly folder: string;
@@ -28,6 +22,8 @@ export class BackupBase {
   readonly chain: readonly Backup[];
   readonly collections: BackedUpCollections;
   readonly isOfFolder: boolean;
+  /** What was found to be damaged, by its path. */
+  readonly problems: string[] = [];
   readonly #fetcher: PartFetcher | null;
 
   private constructor(
@@ -44,26 +40,40 @@ export class BackupBase {
   static async open({ folder, isOfFolder, bucket }: BaseStep): Promise<BackupBase> {
     const chain = await readChain(folder);
     const fetcher = bucket === null ? null : new PartFetcher(bucket, join(folder, ".."));
-    const collections = await BackedUpCollections.read(chain, async (link) =>
-      fetcher === null
-        ? requireSoundList(link)
-        : fetcher.fetch(join(link.folder, COLLECTION_LIST), { at: 0, ...link.header.list }),
-    );
+    const collections = await BackedUpCollections.read(chain, async (link) => {
+      if (fetcher === null) await requireSoundList(link);
+      else await fetcher.fetch(join(link.folder, COLLECTION_LIST), { at: 0, ...link.header.list });
+    });
     return new BackupBase(chain, collections, { isOfFolder, fetcher });
   }
 
-  /** Has these parts on this machine. `name`: as of `partFile`. Throws `failed_precondition` where they are damaged. */
-  async fetch(name: string, parts: readonly StorePart[]): Promise<void> {
-    if (this.#fetcher === null) return;
+  /** Whether these parts are as they were written; they are on this machine then. `name`: as of `partFile`. */
+  async isSound(name: string, parts: readonly StorePart[]): Promise<boolean> {
     for (const part of parts) {
       const path = partFile(holderOf(this.chain, part.in).folder, name, part);
-      await this.#fetcher.fetch(path, { ...part, at: part.pack?.at ?? 0 });
+      const problem = await this.#problemOf(path, part);
+      if (problem === null) continue;
+      this.problems.push(problem);
+      return false;
+    }
+    return true;
+  }
+
+  async #problemOf(path: string, { bytes, sha256, pack }: StorePart): Promise<string | null> {
+    if (this.#fetcher === null) return problemOf({ path, at: pack?.at, bytes, sha256 });
+    try {
+      await this.#fetcher.fetch(path, { at: pack?.at ?? 0, bytes, sha256 });
+      return null;
+    } catch (error) {
+      if (error instanceof SheafError && error.code === "failed_precondition") return error.message;
+      throw error;
     }
   }
 }
 
-/** Everything of it is read, and what a line says wrongly would be in the new backup, too. */
+/** Throws `failed_precondition` where the list is damaged: it says what the base has. */
 async function requireSoundList({ folder, header }: Backup): Promise<void> {
-  const { sha256 } = await sumFile(join(folder, COLLECTION_LIST));
-  if (sha256 !== header.list.sha256) throw damaged(folder, `${COLLECTION_LIST} does not have its checksum`);
+  const problem = await problemOf({ path: join(folder, COLLECTION_LIST), ...header.list });
+  if (problem !== null)
+    throw new SheafError("failed_precondition", `the base is damaged: ${problem}; make a whole backup`);
 }

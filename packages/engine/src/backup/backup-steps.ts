@@ -115,13 +115,13 @@ export class BackupSteps {
     return { bytes, damaged: damages, withoutIndex };
   }
 
-  /** Makes the backup complete. Gives the bytes of all its files. */
+  /** Makes the backup complete. Gives the bytes of all its files, and what was found to be damaged in its base. */
   async finish(step: {
     readonly to: string;
     readonly header: Omit<BackupHeader, "list" | "packs" | "finished">;
     /** Its folder; `null`: there is none. */
     readonly archive: string | null;
-  }): Promise<number> {
+  }): Promise<{ readonly bytes: number; readonly damagedBase: readonly string[] }> {
     const { to, header } = step;
     await this.#stores?.copier.close();
     this.#stores = null;
@@ -139,7 +139,7 @@ export class BackupSteps {
     writeHeader(to, { ...header, archive, bytes, list: sum, packs, finished: Date.now() });
     await rm(join(to, UNFINISHED));
     await syncFile(to);
-    return bytes;
+    return { bytes, damagedBase: this.#base?.base.problems ?? [] };
   }
 
   #catalogued(catalog: StoreParts): readonly CataloguedCollection[] {

@@ -58,8 +58,8 @@ export async function copyCatalog(step: CatalogStep, base: BackupBase | null): P
       ...{ isWhole, in: backup },
       ...packs.append(changes),
     });
-    const before = partsToAddTo(chain[0], step);
-    await base?.fetch(CATALOG, before);
+    const listed = partsToAddTo(chain[0], step);
+    const before = (await base?.isSound(CATALOG, listed)) === true ? listed : [];
     let parts = before;
     if (before.length === 0) parts = [pack(now, true)];
     else {

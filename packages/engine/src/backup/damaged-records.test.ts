@@ -88,6 +88,11 @@ it.each([
   const target = join(temporaryFolder(), "backup");
   expect(await back(target)).toMatchObject({ damaged: DAMAGED });
   await expectWithoutDamaged(target, reason);
+  // By the file that is there.
+  const [shared, own] = [sharedName(refs[0]!.id), collectionName(refs[1]!.id)];
+  const { missing } = await verifyBackup(target);
+  for (const place of [`in ${shared}`, `damaged: ${own}`])
+    expect(missing).toContainEqual(expect.stringMatching(new RegExp(`${place}[,:]`, "u")));
 });
 
 it("leave out collections whose file cannot be opened, and have all others", async () => {

@@ -12,6 +12,7 @@ import type { Archive } from "../archive/archive.ts";
 import { forkIndexFiles } from "../collection/fork-index-files.ts";
 import type { CollectionForker } from "../collection/collection-forker.ts";
 import type { DeleteBehind } from "../collection/removal/delete-behind.ts";
+import type { EngineLog } from "../engine-log.ts";
 import { FolderFiles } from "../storage/files/folder-files.ts";
 import { type DataFolder, collectionName } from "../storage/folder/data-folder.ts";
 import { VERSION_WITHOUT_SHARES, refuseInDataFolder } from "../storage/folder/data-format.ts";
@@ -72,6 +73,7 @@ export interface BackupMakerOptions {
   readonly shares: Pick<SharedStores, "forgetDeadReaders">;
   readonly diskReserve: DiskReserve | undefined;
   readonly archive: Archive | null;
+  readonly log: EngineLog;
   /** Of the lock of the data folder, where there is one. */
   readonly lockFd: number | undefined;
   /** Not `null`: the folder is a cache of a database. */
@@ -274,13 +276,25 @@ export class BackupMaker {
       ...{ catalog, collections, bytes, damaged, withoutIndex },
       base: base === null ? null : { id: base.header.id, path: relative(to, base.folder) },
     };
-    bytes = await child.ask("finishBackup", { to, header, archive: archive?.place.folder ?? null }, signal);
+    const last = { to, header, archive: archive?.place.folder ?? null };
+    const finished = await child.ask("finishBackup", last, signal);
+    ({ bytes } = finished);
+    this.#tellOfBase(finished.damagedBase);
     await work.keep();
     // It is complete, whether that can be noted or not; the archive says what is wrong with it.
     const noted = tenant === null ? archive?.noteBase({ id, from, to: until, finished: Date.now() }) : null;
     await noted?.catch(() => undefined);
     noteMadeBackup(this.#options.folder.path, id);
     return { target: to, id, started, collections, bytes, damaged, withoutIndex };
+  }
+
+  #tellOfBase(problems: readonly string[]): void {
+    const [first] = problems;
+    if (first === undefined) return;
+    const more = problems.length > 1 ? ` and ${problems.length - 1} more` : "";
+    const message =
+      "the base of an incremental backup is damaged, so what it has there was copied whole again: make a whole backup";
+    this.#options.log({ level: "warn", message, error: `${first}${more}` });
   }
 
   #reserveAt(target: string): DiskReserve | undefined {

@@ -87,13 +87,12 @@ export class StoreCopier {
     const environment = opened(options.name, () => new LmdbEnvironment(options));
     try {
       const before = beforeOf(known, base);
-      if (before !== null) {
-        const same = unchanged(headOf(environment), before);
-        if (same !== null) return same;
-        await before.base.fetch(collectionName(known.id), before.parts);
-        // Within one turn, so that all that is read here is of one state.
-        return this.#addChanges(environment.iterate(EVERY_KEY), before, checkOf(known));
-      }
+      const same = before && unchanged(headOf(environment), before);
+      if (same !== null) return same;
+      const sound = before && (await soundOf(before));
+      // Within one turn, so that all that is read here is of one state.
+      const check = new CheckedEntries(options.name, null);
+      if (sound !== null) return this.#addChanges(environment.iterate(EVERY_KEY), sound, check);
       await environment.copyTo(folder);
     } finally {
       await environment.close();
@@ -103,19 +102,20 @@ export class StoreCopier {
 
   async #copyShare({ known, base }: StoreToCopy): Promise<CopiedStore> {
     const source = this.#shares.source(known.id, collectionName(known.id));
-    const share = opened(source.name, () => source.find());
+    const { name } = source;
+    const share = opened(name, () => source.find());
     if (share === null) return nothingOf(known);
     try {
       const before = beforeOf(known, base);
       const same = before && unchanged(headOf(share), before);
       if (same !== null) return same;
-      if (before !== null) await before.base.fetch(collectionName(known.id), before.parts);
+      const sound = before && (await soundOf(before));
       // Within one turn, so that it is of one state.
       const entries = runSteps(readShare(share));
-      const check = checkOf(known, headOf(share)?.counts?.entries ?? null);
+      const check = new CheckedEntries(name, headOf(share)?.counts?.entries ?? null);
       if (entries.length === 0) return nothingOf(known);
-      if (before !== null && (before.parts.length < MOST_PARTS_OF_SHARED || isUnchanged(entries, before)))
-        return this.#addChanges(entries, before, check);
+      if (sound !== null && (sound.parts.length < MOST_PARTS_OF_SHARED || isUnchanged(entries, sound)))
+        return this.#addChanges(entries, sound, check);
       const part = this.#pack(check.of(entries), true);
       return { ...stateIn(check.head, known), parts: [part] };
     } finally {
@@ -125,7 +125,7 @@ export class StoreCopier {
 
   async #copiedWhole(folder: string, known: CataloguedCollection): Promise<CopiedStore> {
     const file = join(folder, "data.mdb");
-    const check = checkOf(known);
+    const check = new CheckedEntries(collectionName(known.id), null);
     // Walks all its pages.
     const entries = check.of(storedEntries({ whole: file, changes: [] }));
     while (entries.next().done !== true);
@@ -177,6 +177,12 @@ function beforeOf(known: CataloguedCollection, base: BackupBase | null): Before 
   return base === null || parts.length === 0 ? null : { known, base, parts };
 }
 
+/** `null`: it is damaged, so that everything is copied. */
+async function soundOf(before: Before): Promise<Before | null> {
+  const { base, known, parts } = before;
+  return (await base.isSound(collectionName(known.id), parts)) ? before : null;
+}
+
 /** `null`: it holds something else by now, or that cannot be said without reading it. */
 function unchanged(head: HeadValue | null, { known, base, parts }: Before): CopiedStore | null {
   if (!base.isOfFolder) return null;
@@ -197,10 +203,6 @@ function isUnchanged(entries: Iterable<Entry>, { known, base }: Before): boolean
   } finally {
     changes.return(undefined);
   }
-}
-
-function checkOf({ id }: CataloguedCollection, count: number | null = null): CheckedEntries {
-  return new CheckedEntries(collectionName(id), count);
 }
 
 function headOf(space: EntrySpace): HeadValue | null {

@@ -5,6 +5,7 @@ import { SheafError } from "@sheaf/protocol";
 import { collectionName } from "../storage/folder/data-folder.ts";
 import { openFile } from "../storage/folder/open-file.ts";
 import { errorCode } from "../storage/lmdb/commit-cause.ts";
+import { BackedUpCollections, type StoreParts, catalogOf } from "./backed-up-collections.ts";
 import {
   type BackedUpCollection,
   type Backup,
@@ -59,6 +60,8 @@ export function concernsAll({ of, isUnread }: Damage): boolean {
 
 /** About a backup with such damage. */
 export function whatToDo(damages: readonly Damage[]): string {
+  if (damages.every(({ isUnread }) => isUnread === true))
+    return "this backup can be restored, for it needs nothing of that; make a whole backup now";
   const others = damages.some((damage) => concernsAll(damage))
     ? ", for nothing of this one can be restored"
     : ", or what is whole in this one, with --skip-damaged, or one tenant that is, with --tenant";
@@ -79,7 +82,7 @@ export async function verifyChain(
   onProgress: (progress: VerificationProgress) => void = () => {},
 ): Promise<{ readonly verified: VerifiedBackup; readonly damages: readonly Damage[] }> {
   const totalBytes = chain.reduce((sum, { header }) => sum + header.bytes, 0);
-  const damages = new Map<string, Damage>();
+  const damages = new Map<string, FoundDamage>();
   const [missing, withoutIndex]: [string[], string[]] = [[], []];
   const sums = new SummedFiles();
   let bytes = 0;
@@ -87,7 +90,7 @@ export async function verifyChain(
     const found = await sums.problemOf(file);
     if (found !== null) {
       const problem = describe(file, found);
-      damages.set(problem, { problem, of: file.of ?? null, isIndex: file.isIndex === true });
+      damages.set(problem, { problem, of: file.of ?? null, isIndex: file.isIndex === true, file });
     }
     bytes += file.bytes;
     onProgress({ bytes, totalBytes });
@@ -96,7 +99,7 @@ export async function verifyChain(
   const checkEnd = async (path: string, bytes: number): Promise<void> => {
     const more = await bytesBehind(path, bytes);
     const problem = `${path}: has ${bytes + more} bytes instead of ${bytes}, and nothing needs the last ones`;
-    if (more > 0) damages.set(problem, { problem, of: null, isIndex: false, isUnread: true });
+    if (more > 0) damages.set(problem, { problem, of: null, isIndex: false, isUnread: true, file: { path } });
   };
   try {
     for (const [i, backup] of chain.entries()) {
@@ -115,12 +118,46 @@ export async function verifyChain(
     await sums.close();
   }
   const [newest] = chain;
+  const found = await markUnneeded(chain, [...damages.values()]);
   const verified = {
     ...{ header: newest!.header, backups: chain.length, files: sums.files, bytes },
-    ...{ problems: [...damages.keys()], missing, withoutIndex },
-    remedy: damages.size === 0 ? null : whatToDo([...damages.values()]),
+    ...{ problems: found.map(({ problem }) => problem), missing, withoutIndex },
+    remedy: found.length === 0 ? null : whatToDo(found),
   };
-  return { verified, damages: [...damages.values()] };
+  return { verified, damages: found };
+}
+
+interface FoundDamage extends Damage {
+  readonly file: Pick<ExpectedFile, "path" | "at">;
+}
+
+/** What lies in a backup below and the newest has no use for, as where it has copied a collection again, stops no restore. */
+async function markUnneeded(
+  chain: readonly Backup[],
+  damages: readonly FoundDamage[],
+): Promise<readonly FoundDamage[]> {
+  const isListed = !damages.some(({ file }) => basename(file.path) === COLLECTION_LIST);
+  if (chain.length === 1 || damages.length === 0 || !isListed) return damages;
+  const known = await BackedUpCollections.read(chain);
+  const needed = new Set<string>();
+  const need = ({ whole, changes }: StoreParts): void => {
+    if (whole !== null) needed.add(placeOf({ path: whole }));
+    for (const change of changes) needed.add(placeOf(change));
+  };
+  need(catalogOf(chain));
+  for (const { id, index } of known.all()) {
+    need(known.partsOf(id) ?? { whole: null, changes: [] });
+    for (const file of index) needed.add(placeOf({ path: known.indexFile(id, file) }));
+  }
+  return damages.map((damage) => {
+    if (damage.isUnread === true || needed.has(placeOf(damage.file))) return damage;
+    const problem = `${damage.problem}; the newest of these backups has it elsewhere and does not need this`;
+    return { ...damage, problem, isUnread: true };
+  });
+}
+
+function placeOf({ path, at = 0 }: FoundDamage["file"]): string {
+  return `${at} ${path}`;
 }
 
 /**
@@ -150,7 +187,18 @@ export async function requireSoundRecords(chain: readonly Backup[], ids: Readonl
   }
 }
 
-interface ExpectedFile extends FileSum {
+/** What is not as it was written, with its path; `null`: it is. */
+export async function problemOf(file: ExpectedFile): Promise<string | null> {
+  const sums = new SummedFiles();
+  try {
+    const problem = await sums.problemOf(file);
+    return problem === null ? null : describe(file, problem);
+  } finally {
+    await sums.close();
+  }
+}
+
+export interface ExpectedFile extends FileSum {
   readonly path: string;
   /** Where the bytes lie in it; left out: they are all of it. */
   readonly at?: number | undefined;
