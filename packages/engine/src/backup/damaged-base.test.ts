@@ -79,7 +79,7 @@ it("is refused where the list of the base is damaged", async () => {
     turned[at]! ^= 1;
     writeFileSync(list, turned);
     await expect(back(engine, next, base)).rejects.toThrow(
-      `the base is damaged: ${list}: does not have its checksum; make a whole backup`,
+      `the base is damaged: ${list}: does not have its checksum`,
     );
     expect(existsSync(join(next, "backup.json"))).toBe(false);
   }
