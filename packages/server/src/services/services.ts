@@ -138,14 +138,13 @@ export function createServices(
     diskReserve: options.diskReserve ?? 0,
   });
   metrics.watchReplies(store);
-  const backups = createBackups(options, engine, metrics);
   const replies = new ResultReplies(engine, store);
   const get = new GetService(engine);
   const highlights = new HighlightService(embedder);
   const write = new WriteService({ engine, embedder, tasks, plans, get });
   return {
     engine,
-    backups,
+    backups: createBackups(options, engine, metrics),
     nodes: options.nodes ?? (() => Promise.resolve(null)),
     ledger,
     access,
