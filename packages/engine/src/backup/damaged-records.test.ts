@@ -19,6 +19,7 @@ import { verifyBackup } from "./verify-backup.ts";
 
 const shareStores = { records: 20, bytes: 100_000 };
 const DAMAGED = 2;
+const SOUND = "sound";
 let dataFolder: string;
 let engine: Engine;
 /** One that shares an environment, one that has its own, and one that stays sound. */
@@ -29,8 +30,11 @@ beforeEach(async () => {
   engine = await createLocalEngine({ dataFolder, shareStores });
   onTestFinished(() => engine.close());
   const [shared, own] = [await makeCollection(engine), await makeCollection(engine)];
-  let sound = await makeCollection(engine);
-  while (sharedName(sound.id) === sharedName(shared.id)) sound = await makeCollection(engine);
+  let sound = await makeCollection(engine, SOUND);
+  while (sharedName(sound.id) === sharedName(shared.id)) {
+    await engine.deleteCollection({ ...sound, name: SOUND });
+    sound = await makeCollection(engine, SOUND);
+  }
   refs = [shared, own, sound];
   for (const [i, count] of [5, 30, 5].entries()) {
     const name = i < DAMAGED ? "harmed" : "sound";
