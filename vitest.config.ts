@@ -5,7 +5,7 @@
  * they often wait for processes. Nothing runs beside those of `alone`, which watch what a server takes and how soon it
  * answers, or build it anew. `long` is what `npm run verify` leaves out, `npm run test:long`: small versions of the lanes
  * that run for hours, commands that are killed again and again, what runs on PostgreSQL and an object store, and the oracle
- * with six times as many cases; `long-alone`, the largest requests and those that the hostile lane asks for one by one.
+ * with four times as many cases; `long-alone`, the largest requests and those that the hostile lane asks for one by one.
  */
 import { availableParallelism } from "node:os";
 import { configDefaults, defineConfig } from "vitest/config";
@@ -37,7 +37,7 @@ const LARGE = ["test/e2e/large-export.test.ts"];
 /** Each starts PostgreSQL, or an object store and uploads of many parts. */
 const DATABASES = ["packages/engine/src/**/{postgres,object}-*.test.ts"];
 const ORACLE = ["packages/engine/src/query/{differential,reopened,explain/explain}.test.ts"];
-const ORACLE_CASES = "30000";
+const ORACLE_CASES = "20000";
 
 export default defineConfig({
   test: {

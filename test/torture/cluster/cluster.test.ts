@@ -6,7 +6,7 @@ import { Tally } from "../tally.ts";
 import { BESIDE_NAMES, MISHAP_NAMES } from "./mishaps.ts";
 import { type ClusterCycle, tortureCluster } from "./torture-cluster.ts";
 
-const CYCLES = 10;
+const CYCLES = 20;
 const SEED = Number(process.env["SHEAF_SEED"] ?? Date.now() % 2 ** 31);
 
 it(
