@@ -192,7 +192,7 @@ export async function problemOf(file: ExpectedFile): Promise<string | null> {
   const sums = new SummedFiles();
   try {
     const problem = await sums.problemOf(file);
-    return problem === null ? null : describe(file, problem);
+    return problem === null ? null : `${file.path}: ${problem}`;
   } finally {
     await sums.close();
   }

@@ -58,7 +58,8 @@ describe("an append whose connection is cut", () => {
   );
 });
 
-it("keeps the ids of batches for a day after they were trimmed", async () => {
+/** An empty log "c" in a schema of its own, and its database for what the log does not tell. */
+async function newLog() {
   const settings = server.settings();
   const [log, database] = [
     new PostgresCommitLog(new PostgresDatabase(settings)),
@@ -69,6 +70,11 @@ it("keeps the ids of batches for a day after they were trimmed", async () => {
     await database.close();
   });
   await log.create("c", { epoch: "epoch", state: STATE });
+  return { settings, log, database };
+}
+
+it("keeps the ids of batches for a day after they were trimmed", async () => {
+  const { settings, log, database } = await newLog();
   const [old, young] = [batch(1), batch(2)];
   await log.append("c", START, { batches: [old, young], state: STATE });
   await database.change(
@@ -81,16 +87,7 @@ it("keeps the ids of batches for a day after they were trimmed", async () => {
 });
 
 it("stores bodies as they are, for a server that compresses them takes longer than one that writes them", async () => {
-  const settings = server.settings();
-  const [log, database] = [
-    new PostgresCommitLog(new PostgresDatabase(settings)),
-    new PostgresDatabase(settings),
-  ];
-  onTestFinished(async () => {
-    await log.close();
-    await database.close();
-  });
-  await log.create("c", { epoch: "epoch", state: STATE });
+  const { settings, log, database } = await newLog();
   await log.append("c", START, { batches: [batch(1, "a text ".repeat(10_000))], state: STATE });
   const [row] = await database.read(
     `select pg_column_size(body) as stored, length(body) as bytes from ${settings.schema}.log`,
