@@ -218,6 +218,17 @@ export class Channel {
     for (const resolve of this.#onDrained.splice(0)) resolve();
   }
 
+  /** Closes once the other side has taken all that was sent, and resolves then. */
+  async end(): Promise<void> {
+    while (this.#waiting.size > 0 && !this.#closed) await this.#drained();
+    if (this.#closed) return;
+    this.#uncork();
+    await new Promise<void>((resolve) => {
+      this.#socket.once("close", resolve);
+      this.#socket.end();
+    });
+  }
+
   /** What was sent leaves first, as far as the socket takes it. */
   close(): void {
     this.#uncork();

@@ -69,6 +69,8 @@ interface Pending {
   readonly reject: (error: Error) => void;
   readonly options: CallOptions;
   readonly onAbort: () => void;
+  /** The other side may have it. */
+  isSent: boolean;
 }
 
 /** What was under way on a channel, for whoever explains a child's death. */
@@ -78,8 +80,8 @@ export interface InFlightCall {
 }
 
 export interface RpcClientHooks {
-  /** Makes the error of every call that the channel's end leaves unanswered. */
-  readonly closedError: () => Error;
+  /** Makes the error of every call that the channel's end leaves unanswered. `false`: the other side has certainly not seen it. */
+  readonly closedError: (isSent: boolean) => Error;
   readonly onEvent?: ((name: string, value: unknown) => void) | undefined;
   /** Hears the result of a call that was cancelled after the other side had answered it. */
   readonly onUnclaimed?: ((value: unknown) => void) | undefined;
@@ -90,7 +92,7 @@ export class RpcClient {
   readonly #pending = new Map<number, Pending>();
   /** Aborted calls that the other side may still work on -> what to call when it does no more. */
   readonly #kept = new Map<number, () => void>();
-  readonly #closedError: () => Error;
+  readonly #closedError: (isSent: boolean) => Error;
   readonly #wait = new BusyWait();
   /** Of calls that were expected, by their kind. */
   readonly #times = new WaitTimes(EXPECTED_ANSWER_MS);
@@ -132,14 +134,14 @@ export class RpcClient {
 
   /** Rejects everything unanswered; the owner calls it when the channel has closed. */
   rejectAll(): void {
-    for (const id of this.#pending.keys()) this.#settled(id)?.reject(this.#closedError());
+    for (const [id, { isSent }] of this.#pending) this.#settled(id)?.reject(this.#closedError(isSent));
     for (const id of this.#kept.keys()) this.#letGo(id);
   }
 
   call(method: string, args: readonly unknown[], options: CallOptions = {}): Promise<unknown> {
     const { signal } = options;
     if (signal?.aborted === true) return Promise.reject(abortError(signal));
-    if (this.#channel.closed) return Promise.reject(this.#closedError());
+    if (this.#channel.closed) return Promise.reject(this.#closedError(false));
     const id = this.#nextId++;
     return new Promise((resolve, reject) => {
       const onAbort = (): void => {
@@ -150,12 +152,14 @@ export class RpcClient {
         if (signal !== undefined) reject(abortError(signal));
       };
       signal?.addEventListener("abort", onAbort, { once: true });
-      this.#pending.set(id, { method, args, resolve, reject, options, onAbort });
+      const pending: Pending = { method, args, resolve, reject, options, onAbort, isSent: false };
+      this.#pending.set(id, pending);
       if (args.some((arg) => packedFormOf(arg) !== undefined)) {
-        void this.#sendPacked(this.#frameOf(id, method, args, options));
+        void this.#sendPacked(this.#frameOf(id, method, args, options), pending);
         return;
       }
       try {
+        pending.isSent = true;
         this.#channel.send(this.#frameOf(id, method, args, options));
         if (this.#expected !== null && options.takesCores !== true) this.#awaitAnswer(id, this.#expected);
         this.#expected = null;
@@ -171,10 +175,10 @@ export class RpcClient {
   }
 
   /** Arguments that were packed go as they are, and before the call. */
-  async #sendPacked(call: CallFrame): Promise<void> {
+  async #sendPacked(call: CallFrame, pending: Pending): Promise<void> {
     const args: unknown[] = [...call.args];
     const packed: { readonly at: number; readonly parts: readonly number[] }[] = [];
-    const signal = this.#pending.get(call.id)?.options.signal;
+    const { signal } = pending.options;
     try {
       for (const [at, arg] of call.args.entries()) {
         const form = packedFormOf(arg);
@@ -183,6 +187,7 @@ export class RpcClient {
         packed.push({ at, parts: await this.#channel.sendParts(form, signal) });
       }
       if (signal?.aborted === true) throw abortError(signal);
+      pending.isSent = !this.#channel.closed;
       this.#channel.send({ ...call, args, packed } satisfies Frame);
     } catch (error) {
       for (const { parts } of packed) this.#channel.dropParts(parts);
@@ -269,6 +274,8 @@ export interface RpcServerHooks {
   readonly onUnexpected: (error: unknown) => void;
   /** Whose call it is: while answers wait to be sent, owners take turns. By default all are of one. */
   readonly ownerOf?: (args: readonly unknown[]) => string;
+  /** An answer was handed to the channel. */
+  readonly onAnswered?: () => void;
 }
 
 export class RpcServer {
@@ -276,13 +283,16 @@ export class RpcServer {
   readonly #handler: RpcHandler;
   readonly #onUnexpected: (error: unknown) => void;
   readonly #ownerOf: (args: readonly unknown[]) => string;
+  readonly #onAnswered: () => void;
   readonly #running = new Map<number, Cancellation>();
 
-  constructor(channel: Channel, handler: RpcHandler, { onUnexpected, ownerOf = () => "" }: RpcServerHooks) {
+  constructor(channel: Channel, handler: RpcHandler, hooks: RpcServerHooks) {
+    const { onUnexpected, ownerOf = () => "", onAnswered = () => {} } = hooks;
     this.#channel = channel;
     this.#handler = handler;
     this.#onUnexpected = onUnexpected;
     this.#ownerOf = ownerOf;
+    this.#onAnswered = onAnswered;
     const wait = new BusyWait();
     const times = new WaitTimes(EXPECTED_CALL_MS);
     channel.onMessage((message) => {
@@ -300,6 +310,11 @@ export class RpcServer {
         this.#running.get(frame.id)?.abort(new SheafError("cancelled", "the request was cancelled"));
       }
     });
+  }
+
+  /** Calls whose answers are not handed to the channel yet. */
+  get running(): number {
+    return this.#running.size;
   }
 
   /** Nobody waits for an answer any more. */
@@ -355,5 +370,6 @@ export class RpcServer {
       this.#onUnexpected(error);
       this.#channel.send({ type: "error", id, error: INTERNAL_ERROR, report } satisfies Frame);
     }
+    this.#onAnswered();
   }
 }

@@ -6,6 +6,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { HangWatch } from "../hang-watch.ts";
 import { type CallOptions, RpcClient } from "../rpc.ts";
+import type { Channel } from "../channel.ts";
 import type { ClusterSecret } from "./cluster-secret.ts";
 import { type PeerAddress, type PeerLimits, connectToPeer, peerName } from "./peer-sockets.ts";
 
@@ -58,6 +59,8 @@ export interface PeerLinkHooks {
 
 /** Event by which a peer says that it takes no more calls; it finishes those it has. */
 export const LEAVING_EVENT = "leaving";
+/** What its callers then call, to say that they have heard it. */
+export const HEARD_METHOD = "heardLeaving";
 /** The problem of a peer that has said that it leaves; what comes of that is told no more. */
 export const HAS_LEFT = "it has left";
 
@@ -158,16 +161,8 @@ export class PeerLink {
       calls.close();
       throw error;
     });
-    const closedError = (): Error => new PeerFailure("lost");
-    const client = new RpcClient(calls, {
-      closedError,
-      onUnclaimed: (value) => this.#hooks.onUnclaimed?.(value, this),
-      onEvent: (name, value) => {
-        if (name === LEAVING_EVENT) this.#leave();
-        else this.#hooks.onEvent?.(name, value, this);
-      },
-    });
-    const watch = new HangWatch(new RpcClient(signs, { closedError }), DEAD_LOOKS);
+    const { client, watched } = this.#clientsOf(calls, signs);
+    const watch = new HangWatch(watched, DEAD_LOOKS);
     const timers: NodeJS.Timeout[] = [];
     let end = (): void => {};
     try {
@@ -192,8 +187,23 @@ export class PeerLink {
     }
   }
 
-  #leave(): void {
+  #clientsOf(calls: Channel, signs: Channel): { readonly client: RpcClient; readonly watched: RpcClient } {
+    const closedError = (isSent: boolean): Error => new PeerFailure(isSent ? "lost" : "refused");
+    const client: RpcClient = new RpcClient(calls, {
+      closedError,
+      onUnclaimed: (value) => this.#hooks.onUnclaimed?.(value, this),
+      onEvent: (name, value) => {
+        if (name === LEAVING_EVENT) this.#leave(client);
+        else this.#hooks.onEvent?.(name, value, this);
+      },
+    });
+    const watched: RpcClient = new RpcClient(signs, { closedError, onEvent: () => hear(watched) });
+    return { client, watched };
+  }
+
+  #leave(client: RpcClient): void {
     this.#isLeaving = true;
+    hear(client);
     this.#tell(HAS_LEFT);
   }
 
@@ -203,4 +213,10 @@ export class PeerLink {
     this.#problem = problem;
     this.#hooks.onChange?.(this, problem);
   }
+}
+
+/** What was sent before is there before this: a peer that leaves then knows all that it was asked. */
+function hear(client: RpcClient): void {
+  // A peer of an earlier version refuses it.
+  client.call(HEARD_METHOD, []).catch(() => {});
 }

@@ -262,6 +262,26 @@ describe("calls of peers", () => {
     expect(await call(links, "once")).toBe("echo");
   });
 
+  it("that are on their way to a peer that leaves go to the next one, and none is lost", async () => {
+    const [first, second] = [await peer(echo), await peer(echo)];
+    const links = await linksTo(first, second);
+    const calls = Array.from({ length: 20 }, () => call(links, "once"));
+    await first.served.leave(60_000);
+    await first.listener.close();
+    expect(new Set(await Promise.all(calls))).toEqual(new Set(["echo"]));
+    expect([first.calls.length, second.calls.length]).toEqual([0, 20]);
+  });
+
+  it("that a peer has answered reach their callers before it is gone, however large they are", async () => {
+    const large = "x".repeat(20_000_000);
+    const there = await peer(() => Promise.resolve(large));
+    const answered = call(await linksTo(there), "once");
+    await expect.poll(() => there.calls.length).toBe(1);
+    await there.served.leave(60_000);
+    await there.listener.close();
+    expect(await answered).toHaveLength(large.length);
+  });
+
   it("that may have changed something are not sent again, others are", async () => {
     const [first, second] = [await peer(never), await peer(echo)];
     const links = await linksTo(first, second);

@@ -1,8 +1,9 @@
 /** The side of a peer that answers calls, on one connection. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { SheafError } from "@sheaf/protocol";
 import type { Channel } from "../channel.ts";
 import { type RpcHandler, RpcServer } from "../rpc.ts";
-import { LEAVING_EVENT, type PeerFate, type PeerReport } from "./peer-link.ts";
+import { HEARD_METHOD, LEAVING_EVENT, type PeerFate, type PeerReport } from "./peer-link.ts";
 
 export interface PeerService {
   /** Whether it can begin calls now. */
@@ -28,13 +29,22 @@ export interface PeerSession {
   readonly close?: () => void;
 }
 
+/** How long a caller that is asked for a sign may take: one that is stopped, or of an earlier version, gives none. */
+const SIGN_MS = 1_000;
+
+interface Connection {
+  readonly session: PeerSession;
+  readonly channel: Channel;
+  /** Nothing that was sent before the caller knew that the peer leaves is still on its way. */
+  hasHeard: boolean;
+}
+
 /** Where the peer that serves fails, it says so beside the error: the caller may ask another one. */
 export class ServedPeers {
   readonly #service: PeerService;
   readonly #onUnexpected: (error: unknown) => void;
-  readonly #servers = new Map<RpcServer, PeerSession>();
+  readonly #connections = new Map<RpcServer, Connection>();
   #isLeaving = false;
-  #calls = 0;
   #onIdle: () => void = () => {};
 
   constructor(service: PeerService, onUnexpected: (error: unknown) => void) {
@@ -44,14 +54,16 @@ export class ServedPeers {
 
   serve(channel: Channel): void {
     const session = this.#service.connect((name, value) => server.emit(name, value));
+    const connection: Connection = { session, channel, hasHeard: false };
     const { ownerOf } = session;
-    const server: RpcServer = new RpcServer(channel, this.#guarded(session), {
+    const server: RpcServer = new RpcServer(channel, this.#guarded(connection), {
       onUnexpected: this.#onUnexpected,
+      onAnswered: () => this.#tellIfIdle(),
       ...(ownerOf !== undefined && { ownerOf }),
     });
-    this.#servers.set(server, session);
+    this.#connections.set(server, connection);
     channel.onClose(() => {
-      this.#servers.delete(server);
+      this.#connections.delete(server);
       server.abortAll();
       session.close?.();
       this.#tellIfIdle();
@@ -59,11 +71,24 @@ export class ServedPeers {
     if (this.#isLeaving) server.emit(LEAVING_EVENT, null);
   }
 
-  /** Begins nothing more, and resolves when what was begun is over, or the time is. */
+  /**
+   * Begins nothing more, and resolves when what was begun is over and answered, or the time is. Its connections are closed
+   * then.
+   */
   async leave(graceMs: number): Promise<void> {
     this.#isLeaving = true;
-    for (const server of this.#servers.keys()) server.emit(LEAVING_EVENT, null);
-    if (this.#isIdle) return;
+    for (const server of this.#connections.keys()) server.emit(LEAVING_EVENT, null);
+    const late = setTimeout(() => {
+      for (const connection of this.#connections.values()) connection.hasHeard = true;
+      this.#tellIfIdle();
+    }, SIGN_MS);
+    if (!this.#isIdle) await this.#idle(graceMs);
+    clearTimeout(late);
+    const ended = Promise.all([...this.#connections.values()].map(({ channel }) => channel.end()));
+    await Promise.race([ended, sleep(SIGN_MS, null, { ref: false })]);
+  }
+
+  async #idle(graceMs: number): Promise<void> {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, graceMs);
       this.#onIdle = () => {
@@ -74,22 +99,29 @@ export class ServedPeers {
   }
 
   get #isIdle(): boolean {
-    return this.#calls === 0 && [...this.#servers.values()].every(({ open }) => (open?.count() ?? 0) === 0);
+    return [...this.#connections].every(
+      ([server, { session, hasHeard }]) =>
+        hasHeard && server.running === 0 && (session.open?.count() ?? 0) === 0,
+    );
   }
 
   #tellIfIdle(): void {
     if (this.#isIdle) this.#onIdle();
   }
 
-  #guarded({ handle, open }: PeerSession): RpcHandler {
+  #guarded(connection: Connection): RpcHandler {
+    const { handle, open } = connection.session;
     return async (method, args, options) => {
       const report = (said: PeerReport): void => options.onReport(said);
+      if (method === HEARD_METHOD) {
+        connection.hasHeard = true;
+        return null;
+      }
       const mayBegin = !this.#isLeaving || open?.isPartOf(method) === true;
       if (!mayBegin || !this.#service.isReady()) {
         report({ fate: "refused" });
         throw new SheafError("unavailable", "the node takes no calls now", { retryAfterSeconds: 1 });
       }
-      this.#calls += 1;
       try {
         return await handle(method, args, { ...options, onReport: (call) => report({ call }) });
       } catch (error) {
@@ -97,9 +129,6 @@ export class ServedPeers {
         const fate: PeerFate | null = isUnavailable && !this.#service.isReady() ? "lost" : null;
         if (fate !== null) report({ fate });
         throw error;
-      } finally {
-        this.#calls -= 1;
-        this.#tellIfIdle();
       }
     };
   }
