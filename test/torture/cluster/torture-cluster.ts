@@ -204,7 +204,8 @@ class ClusterRun {
     const { servers, gateways } = this.#cluster;
     const searching = choices.one(servers);
     this.#cluster.indexNode?.checkLog();
-    await Promise.all(servers.map((server) => this.#endWrites(server.send.bind(server))));
+    for (const asked of [gateways, servers])
+      await Promise.all(asked.map((server) => this.#endWrites(server.send.bind(server))));
     // The first one settles what was not answered; the others have to say the same.
     for (const server of [...servers, choices.one(gateways)]) {
       const target = { isInterrupted: true, send: server.send.bind(server) };
@@ -223,15 +224,16 @@ class ClusterRun {
   }
 
   /**
-   * A write whose answer was lost may still be under way at the server that has it: its append is tried for 10 s. Writes to a
-   * collection are made there in their order, so one that changes nothing is answered after it.
+   * A write whose answer was lost may still be under way at the server that has it, whose append is tried for 10 s, or in the
+   * database, which was not heard. Writes to a collection are made at a server in their order, and what moves the head of its
+   * log before an append that is late has it refused. So an operation that finds no record is answered after either.
    */
   async #endWrites(send: Target["send"]): Promise<void> {
     const target = { isInterrupted: true, send };
     const listed = await ask<{ readonly id: string }[]>(target, { method: "GET", path: COLLECTIONS });
-    const json = { ids: ["of no record"] };
+    const json = { ids: ["of no record"], uris: ["of none"] };
     await Promise.all(
-      listed.map(({ id }) => ask(target, { method: "POST", path: `${COLLECTIONS}/${id}/delete`, json })),
+      listed.map(({ id }) => ask(target, { method: "POST", path: `${COLLECTIONS}/${id}/update`, json })),
     );
   }
 }
