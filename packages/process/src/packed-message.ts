@@ -50,6 +50,13 @@ export async function unpackMessage(packed: PackedMessage, signal?: CancelSignal
   return message;
 }
 
+/** For whoever only hands the message on: it has no members here. */
+export function unopenedMessage(packed: PackedMessage): object {
+  const message = Object.freeze({});
+  forms.set(message, packed);
+  return message;
+}
+
 /** Bytes that are sent of a message that is packed; `null`: it is not. */
 export function packedBytes(message: object): number | null {
   return forms.get(message)?.reduce((sum, { length }) => sum + length, 0) ?? null;

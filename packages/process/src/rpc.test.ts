@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { Cancellation, SheafError } from "@sheaf/protocol";
 import { Channel } from "./channel.ts";
-import { packMessage, unpackMessage } from "./packed-message.ts";
+import { packMessage, packedFormOf, unpackMessage } from "./packed-message.ts";
 import { RpcClient, type RpcHandler, RpcServer } from "./rpc.ts";
 import { closeSockets, socketPair } from "./testing/socket-pair.ts";
 
@@ -122,6 +122,44 @@ describe("RpcClient", () => {
       await client.call(kind, []);
     }
     expect(frames).toEqual(["expect", "call", "call", "expect", "call"]);
+  });
+
+  it("hands packed arguments on as they came, where it relays the method", async () => {
+    const [there, seen]: [unknown[], unknown[]] = [[], []];
+    const serveHere = async (
+      handler: RpcHandler,
+      relays: (method: string) => boolean,
+    ): Promise<RpcClient> => {
+      const [near, far] = await socketPair();
+      const hooks = { onUnexpected: () => {}, relays };
+      const answer = (): RpcServer => new RpcServer(new Channel(far), handler, hooks);
+      answer();
+      return new RpcClient(new Channel(near), { closedError });
+    };
+    const last = await serveHere(
+      async (_, args) => void there.push(args),
+      () => false,
+    );
+    const relay: RpcHandler = async (method, args) => {
+      seen.push(args[1]);
+      await last.call(method, args);
+    };
+    const first = await serveHere(relay, (method) => method === "write");
+    const message = {
+      ids: ["a", "b"],
+      vector: Float32Array.of(1, 2),
+      bytes: new Uint8Array(100_000).fill(7),
+    };
+    for (const method of ["write", "search"])
+      await first.call(method, ["whose", await unpackMessage(packMessage(message))]);
+    expect(there).toStrictEqual([
+      ["whose", message],
+      ["whose", message],
+    ]);
+    expect(seen).toStrictEqual([{}, message]);
+    expect(packedFormOf(seen[0])?.map(({ length }) => length)).toEqual(
+      packMessage(message).map(({ length }) => length),
+    );
   });
 
   it("keeps what an aborted call was made of until the other side works on it no more", async () => {

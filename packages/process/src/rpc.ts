@@ -7,7 +7,7 @@ import { abortError, type CancelSignal, Cancellation, type ErrorMessage, SheafEr
 import { WaitTimes } from "./wait-times.ts";
 import { BusyWait } from "./busy-wait.ts";
 import type { Channel } from "./channel.ts";
-import { packedFormOf, unpackMessage } from "./packed-message.ts";
+import { type PackedMessage, packedFormOf, unopenedMessage, unpackMessage } from "./packed-message.ts";
 
 type Frame =
   | {
@@ -276,6 +276,8 @@ export interface RpcServerHooks {
   readonly ownerOf?: (args: readonly unknown[]) => string;
   /** An answer was handed to the channel. */
   readonly onAnswered?: () => void;
+  /** Whether the handler of the method hands packed arguments on, and looks into none: they are not unpacked for it. */
+  readonly relays?: (method: string) => boolean;
 }
 
 export class RpcServer {
@@ -284,15 +286,17 @@ export class RpcServer {
   readonly #onUnexpected: (error: unknown) => void;
   readonly #ownerOf: (args: readonly unknown[]) => string;
   readonly #onAnswered: () => void;
+  readonly #relays: (method: string) => boolean;
   readonly #running = new Map<number, Cancellation>();
 
   constructor(channel: Channel, handler: RpcHandler, hooks: RpcServerHooks) {
-    const { onUnexpected, ownerOf = () => "", onAnswered = () => {} } = hooks;
+    const { onUnexpected, ownerOf = () => "", onAnswered = () => {}, relays = () => false } = hooks;
     this.#channel = channel;
     this.#handler = handler;
     this.#onUnexpected = onUnexpected;
     this.#ownerOf = ownerOf;
     this.#onAnswered = onAnswered;
+    this.#relays = relays;
     const wait = new BusyWait();
     const times = new WaitTimes(EXPECTED_CALL_MS);
     channel.onMessage((message) => {
@@ -323,14 +327,13 @@ export class RpcServer {
       signal.abort(new SheafError("cancelled", "the caller has gone"));
   }
 
-  async #unpacked(
-    args: readonly unknown[],
-    packed: NonNullable<CallFrame["packed"]>,
-    signal: CancelSignal,
-  ): Promise<readonly unknown[]> {
+  async #argsOf({ method, args, packed = [] }: CallFrame, signal: CancelSignal): Promise<readonly unknown[]> {
     const whole = [...args];
     const messages = packed.map(({ parts }) => parts.map((part) => this.#channel.takePart(part)));
-    for (const [i, { at }] of packed.entries()) whole[at] = await unpackMessage(messages[i] ?? [], signal);
+    const relayed = this.#relays(method);
+    const open = (message: PackedMessage): unknown =>
+      relayed ? unopenedMessage(message) : unpackMessage(message, signal);
+    for (const [i, { at }] of packed.entries()) whole[at] = await open(messages[i] ?? []);
     return whole;
   }
 
@@ -339,7 +342,8 @@ export class RpcServer {
     this.#channel.send({ type: "event", name, value } satisfies Frame);
   }
 
-  async #answer({ id, method, args: sent, packed, tellNear }: CallFrame): Promise<void> {
+  async #answer(call: CallFrame): Promise<void> {
+    const { id, method, args: sent, packed, tellNear } = call;
     const signal = new Cancellation();
     this.#running.set(id, signal);
     let report: unknown;
@@ -350,7 +354,7 @@ export class RpcServer {
     };
     let reply: Frame;
     try {
-      const args = packed === undefined ? sent : await this.#unpacked(sent, packed, signal);
+      const args = packed === undefined ? sent : await this.#argsOf(call, signal);
       const value = await this.#handler(method, args, options);
       const form = packedFormOf(value);
       reply =

@@ -1,9 +1,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { packMessage, unpackMessage } from "@sheaf/process";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { createLocalEngine } from "../create-local-engine.ts";
+import type { Engine } from "../engine.ts";
 import { engineSuite } from "../engine.suite.ts";
+import { createHostedEngine } from "../host/create-hosted-engine.ts";
 import { makeCollection, readAll, record, write } from "../testing/engine-fixtures.ts";
 import { temporaryFolder } from "../testing/temporary-folder.ts";
 import { gatewayOf, nodeOf } from "./testing/test-nodes.ts";
@@ -98,6 +101,23 @@ describe("the engine of a gateway", () => {
     await expect.poll(async () => (await engine.statistics()).openReads).toBe(0);
     expect(await readAll(gateway, ref)).toHaveLength(8);
     await gateway.closeRead(cursor ?? 0);
+  });
+
+  it("has a large write go through a node to its host, whole", async () => {
+    const engine = await createHostedEngine({ dataFolder: temporaryFolder() });
+    onTestFinished(() => engine.close());
+    const node = await nodeOf(engine);
+    onTestFinished(() => node.listener.close());
+    const gateway = await gatewayOf([node]);
+    onTestFinished(() => gateway.close());
+    const ref = await makeCollection(gateway);
+    const records = Array.from({ length: 300 }, (_, i) => record(`r${i}`, { document: "x".repeat(1_000) }));
+    for (const kind of ["add", "upsert"] as const) {
+      const packed = await unpackMessage(packMessage({ kind, records }));
+      await gateway.write(ref, packed as Parameters<Engine["write"]>[1]);
+    }
+    const found = await readAll(engine, ref);
+    expect(found.map(({ id }) => id)).toEqual(records.map(({ id }) => id));
   });
 
   it("has no backups, and refuses calls that a node does not know", async () => {

@@ -7,19 +7,27 @@ import { packIfLong } from "../host/pack-if-long.ts";
 import { tenantOf } from "../host/tenant-of.ts";
 import { NODE_METHODS, isNodeMethod } from "./node-methods.ts";
 
-/** @param engine `responsive`: whether it answers now. */
-export function engineService(engine: Engine & { readonly responsive: boolean }): PeerService {
+interface ServedEngine extends Engine {
+  /** Whether it answers now. */
+  readonly responsive: boolean;
+  /** It hands writes to a process of its own, and does not look into them. */
+  readonly relaysWrites?: boolean;
+}
+
+export function engineService(engine: ServedEngine): PeerService {
   return { isReady: () => engine.responsive, connect: () => new EngineSession(engine) };
 }
 
 /** Their last argument is the cursor. */
 const CONTINUING: ReadonlySet<string> = new Set<keyof Engine>(["nextBatch", "askPartition", "closeRead"]);
+/** Large ones come packed, and go on so. */
+const WRITES: ReadonlySet<string> = new Set<keyof Engine>(["write", "writeAsGiven", "commit"]);
 /** Of one gateway, as far as is known here: the engine ends those that nobody goes on with. */
 const MOST_READS = 10_000;
 
 class EngineSession implements PeerSession {
   readonly ownerOf = tenantOf;
-  readonly #engine: Engine;
+  readonly #engine: ServedEngine;
   /** Cursors of reads that may go on. No other connection's can be asked for. */
   readonly #reads = new Set<number>();
   #isClosed = false;
@@ -28,9 +36,11 @@ class EngineSession implements PeerSession {
     isPartOf: (method: string) => isNodeMethod(method) && NODE_METHODS[method] === "pinned",
   };
 
-  constructor(engine: Engine) {
+  constructor(engine: ServedEngine) {
     this.#engine = engine;
   }
+
+  readonly relays = (method: string): boolean => this.#engine.relaysWrites === true && WRITES.has(method);
 
   readonly handle: PeerSession["handle"] = async (method, args, options) => {
     if (!isNodeMethod(method)) throw new SheafError("internal", `a search node has no method ${method}`);

@@ -26,6 +26,7 @@ const HANG_AFTER_MS = 120_000;
 const CORES = availableParallelism();
 
 export class HostedEngine extends EngineProxy {
+  readonly relaysWrites = true;
   readonly #supervisor: ChildSupervisor;
   readonly #lock: DataLock;
   readonly #log: EngineLog;

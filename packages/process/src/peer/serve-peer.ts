@@ -20,6 +20,8 @@ export interface PeerSession {
   readonly handle: RpcHandler;
   /** Whose call it is: while answers wait to be sent, owners take turns. */
   readonly ownerOf?: (args: readonly unknown[]) => string;
+  /** As `RpcServerHooks` has it. */
+  readonly relays?: (method: string) => boolean;
   /** What was begun and its caller goes on with: it may do so on a peer that leaves, which waits for it. */
   readonly open?: {
     readonly count: () => number;
@@ -55,11 +57,12 @@ export class ServedPeers {
   serve(channel: Channel): void {
     const session = this.#service.connect((name, value) => server.emit(name, value));
     const connection: Connection = { session, channel, hasHeard: false };
-    const { ownerOf } = session;
+    const { ownerOf, relays } = session;
     const server: RpcServer = new RpcServer(channel, this.#guarded(connection), {
       onUnexpected: this.#onUnexpected,
       onAnswered: () => this.#tellIfIdle(),
       ...(ownerOf !== undefined && { ownerOf }),
+      ...(relays !== undefined && { relays }),
     });
     this.#connections.set(server, connection);
     channel.onClose(() => {
