@@ -15,12 +15,18 @@ import {
   isLongValue,
 } from "../values/value-codec.ts";
 import { ValueReader } from "../values/value-reader.ts";
-import { VALUE_KIND, ValueWriter } from "../values/value-writer.ts";
+import { FRAME_BYTES, VALUE_KIND, ValueWriter } from "../values/value-writer.ts";
 import { EVERY_PARTITION, type LogBatch, type LogPart } from "./commit-log.ts";
 import { partitionOf } from "./partition-of.ts";
 
 /** A part is ended with the entry that reaches it. */
 const PART_BYTES = 256 * 1024;
+/** Of a full part, beside `PART_BYTES`: what stands before each value, and the rest of the last one. */
+const PART_RESERVE = 16 * 1024;
+/** Of an entry beside its value, or its id. */
+const ENTRY_BYTES = 64;
+/** Number of removed records, then that of put ones: behind frame, sequence number, next offset and dimension. */
+const REMOVES_AT = FRAME_BYTES + 8 + 8 + 4;
 /** All of it is one statement of a database. */
 const MOST_BYTES = 128 * 1024 * 1024;
 
@@ -38,16 +44,18 @@ interface EncodeOptions {
  * @param onValue Told how many bytes each put record has, as it is in a store.
  */
 export function* encodeBatch(
-  { head, puts, removes }: StoreChange,
+  change: StoreChange,
   { partitions = 1, mostBytes = MOST_BYTES, onValue = () => {} }: EncodeOptions = {},
 ): Generator<void, readonly LogPart[]> {
+  const { head, puts, removes } = change;
+  const capacity = capacityOf(change, partitions);
   const parts: LogPart[] = [];
   const open = new Map<number, OpenPart>();
   let bytes = 0;
   const partOf = (partition: number): OpenPart => {
     const known = open.get(partition);
     if (known !== undefined) return known;
-    const part = begun(head);
+    const part = begun(head, capacity);
     open.set(partition, part);
     return part;
   };
@@ -64,7 +72,8 @@ export function* encodeBatch(
   for (const removed of removes) {
     const partition = partitionOf(removed.id, partitions);
     const part = partOf(partition);
-    part.removes.push(removed);
+    part.writer.u64(removed.sequence).u64(removed.offset).text(removed.id);
+    part.removes += 1;
     part.bytes += 20 + removed.id.length;
     if (part.bytes >= PART_BYTES) yield* close(partition);
     yield;
@@ -72,9 +81,13 @@ export function* encodeBatch(
   for (const record of puts) {
     const partition = partitionOf(record.id, partitions);
     const part = partOf(partition);
-    const value = yield* encodeValue(scratch, record);
+    const isLong = isLongValue(recordBytes(record));
+    const value = isLong ? yield* encodeRecordInSteps(record) : encodeRecord(scratch, record);
     onValue(value.length);
-    part.puts.push({ offset: record.offset, value });
+    part.writer.u64(record.offset);
+    if (isLong) yield* part.writer.bytesInSteps(value);
+    else part.writer.bytes(value);
+    part.puts += 1;
     part.bytes += value.length;
     if (part.bytes >= PART_BYTES) yield* close(partition);
     yield;
@@ -84,30 +97,37 @@ export function* encodeBatch(
   return parts;
 }
 
+/** Entries are written where they will be sent from: an array for each of them would have to be collected. */
 interface OpenPart {
-  readonly head: StoreChange["head"];
-  readonly removes: RemovedRecord[];
-  readonly puts: { readonly offset: number; readonly value: Uint8Array }[];
+  readonly writer: ValueWriter;
+  removes: number;
+  puts: number;
   bytes: number;
 }
 
-function begun(head: StoreChange["head"]): OpenPart {
-  return { head, removes: [], puts: [], bytes: 0 };
-}
-
-function* finished({ head, removes, puts, bytes }: OpenPart): Generator<void, Uint8Array> {
-  const writer = new ValueWriter(bytes + 64 + 12 * (puts.length + removes.length));
+/** @param capacity Of its memory; it may grow. */
+function begun(head: StoreChange["head"], capacity: number): OpenPart {
+  const writer = new ValueWriter(capacity);
   writer.begin(VALUE_KIND.batch).u64(head.sequence).u64(head.nextOffset);
   writer
     .u32(head.dimension ?? 0)
-    .u32(removes.length)
-    .u32(puts.length);
-  for (const { id, offset, sequence } of removes) writer.u64(sequence).u64(offset).text(id);
-  for (const { offset, value } of puts) {
-    writer.u64(offset);
-    yield* writer.bytesInSteps(value);
-  }
+    .u32(0)
+    .u32(0);
+  return { writer, removes: 0, puts: 0, bytes: 0 };
+}
+
+function* finished({ writer, removes, puts }: OpenPart): Generator<void, Uint8Array> {
+  writer.setU32(REMOVES_AT, removes);
+  writer.setU32(REMOVES_AT + 4, puts);
   return yield* writer.finishInSteps();
+}
+
+/** So much that a part need not grow, unless its last entry is long. */
+function capacityOf({ puts, removes }: StoreChange, partitions: number): number {
+  const [first] = puts;
+  const each = ENTRY_BYTES + (first === undefined ? 0 : recordBytes(first));
+  const share = Math.ceil((puts.length * each + removes.length * 2 * ENTRY_BYTES) / partitions);
+  return ENTRY_BYTES + Math.min(share, PART_BYTES + PART_RESERVE);
 }
 
 /**

@@ -83,6 +83,11 @@ export class ValueWriter {
     return this;
   }
 
+  /** Of a field that was written before what it counts. */
+  setU32(at: number, value: number): void {
+    this.#bytes.writeUInt32LE(value, at);
+  }
+
   /** A non-negative safe integer. */
   u64(value: number): this {
     return this.u32(value % 2 ** 32).u32(Math.floor(value / 2 ** 32));
