@@ -93,6 +93,8 @@ export interface StoreChange {
   readonly head: StoreHead;
   /** New records have offsets from the old `head.nextOffset` up; others replace the record with that id and offset. */
   readonly puts: readonly StoredRecord[];
+  /** Of each of `puts`, as it is in a store, where somebody has encoded it before; the bytes stay as they are. */
+  readonly values?: readonly Uint8Array[];
   readonly removes: readonly RemovedRecord[];
 }
 

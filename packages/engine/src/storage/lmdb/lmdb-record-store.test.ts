@@ -15,6 +15,7 @@ import { RECORD_KEYS, changeKey, idKey, offsetKey } from "./record-keys.ts";
 import { recordStoreSuite, storedRecord } from "../record-store.suite.ts";
 import type { StoredChange } from "../record-store.ts";
 import type { StoredRecord } from "../stored-record.ts";
+import { encodeRecord } from "../values/value-codec.ts";
 import { ValueWriter } from "../values/value-writer.ts";
 
 const root = mkdtempSync(join(tmpdir(), "sheaf-store-"));
@@ -56,6 +57,22 @@ describe("LMDB record store on disk", () => {
     const store = new LmdbRecordStore(ownEnvironment(optionsFor(folder)));
     expect([...store.scan(0)]).toEqual([storedRecord(0), storedRecord(1), storedRecord(2)]);
     expect(store.head).toEqual({ sequence: 3, nextOffset: 3, dimension: 2 });
+    await store.close();
+  });
+
+  it("stores values that were encoded before as they are", async () => {
+    const store = await filledStore(join(temporaryFolder(), "c"));
+    const documents = ["as it was encoded", "long ".repeat(400_000)];
+    const encoded = documents.map((document, i) => storedRecord(3 + i, { document }));
+    await store.apply(() => ({
+      head: { sequence: 5, nextOffset: 5, dimension: 2 },
+      puts: encoded.map((record) => ({ ...record, document: "encoded here" })),
+      values: encoded.map((record) => Buffer.from(encodeRecord(new ValueWriter(), record))),
+      removes: [],
+    }));
+    expect(store.read(3)).toEqual(encoded[0]);
+    expect(Buffer.from(store.read(4)?.document as Uint8Array).toString()).toBe(documents[1]);
+    expect(store.find("r2")).toEqual(storedRecord(2));
     await store.close();
   });
 

@@ -90,7 +90,7 @@ function* removeRecords(space: EntrySpace, removes: readonly RemovedRecord[]): G
 /** Throws before anything of it is stored where there is no room for it. */
 function* putRecords(
   space: EntrySpace,
-  { puts, removes }: StoreChange,
+  { puts, values, removes }: StoreChange,
   { writer, before: { head }, admit }: BatchContext,
 ): Generator<void, void> {
   // Deletes need the reserve and always fit, so only what adds data is measured.
@@ -98,16 +98,17 @@ function* putRecords(
   const { nextOffset } = head;
   const growth = new PageGrowth();
   let bytes = 0;
-  for (const record of puts) {
+  for (const [i, record] of puts.entries()) {
     const key = offsetKey(record.offset);
     const isNew = record.offset >= nextOffset;
     const before = isNew || admit === undefined ? null : space.peek(key)?.length;
-    const isLong = isLongValue(recordBytes(record));
-    const value = isLong ? yield* encodeRecordInSteps(record) : encodeRecord(writer, record);
+    const isLong = values === undefined && isLongValue(recordBytes(record));
+    const made = isLong ? yield* encodeRecordInSteps(record) : values?.[i];
+    const value = made ?? encodeRecord(writer, record);
     bytes += value.length + BYTES_PER_RECORD;
     if (typeof before === "number") growth.replace(key.length, value.length, before);
     else growth.append(key.length, value.length);
-    space.put(key, value, isLong);
+    space.put(key, value, made !== undefined);
     if (isNew) {
       const id = idKey(record.id);
       growth.insertId(id.length, key.length);

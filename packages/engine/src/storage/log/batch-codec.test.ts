@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { storedRecord } from "../record-store.suite.ts";
 import type { StoreChange } from "../record-store.ts";
 import { runSteps } from "../steps.ts";
-import { decodeBatch, encodeBatch } from "./batch-codec.ts";
+import { decodeBatch, decodeValue, encodeBatch } from "./batch-codec.ts";
 import type { LogPart } from "./commit-log.ts";
 import { partitionOf } from "./partition-of.ts";
 
@@ -57,6 +57,21 @@ it("cuts a batch into parts, in which a long record is alone", () => {
   expect(found.removes).toEqual(removes);
   expect(found.puts.map(({ offset }) => offset)).toEqual(puts.map(({ offset }) => offset));
   expect(Buffer.from(found.puts[1]!.document as Uint8Array).toString()).toBe(long.document);
+});
+
+it("tells what each record is in a store, also where a part grows", () => {
+  const lengths = [1, 60_000, 70_000, 5, 90_000, 300_000, 7, 600_000];
+  const puts = lengths.map((length, i) => storedRecord(i, { document: "text".repeat(length / 4) }));
+  for (const partitions of [1, 3]) {
+    const values: Uint8Array[] = [];
+    const onValue = (value: Uint8Array): void => void values.push(value);
+    runSteps(encodeBatch({ head: HEAD, puts, removes: [] }, { partitions, onValue }));
+    const documents = values.map((value, i) => {
+      const { document } = runSteps(decodeValue(value, i, { store: "test", key: Buffer.alloc(0) }));
+      return typeof document === "string" ? document : Buffer.from(document!).toString();
+    });
+    expect(documents).toEqual(puts.map(({ document }) => document));
+  }
 });
 
 it("refuses a batch that no statement of a database should bring", () => {

@@ -34,14 +34,14 @@ interface EncodeOptions {
   /** Of the collection. */
   readonly partitions?: number | undefined;
   readonly mostBytes?: number;
-  readonly onValue?: (bytes: number) => void;
+  readonly onValue?: (value: Uint8Array) => void;
 }
 
 /**
  * Each part is of one partition. Where there are several of these the first part has the head alone, for those that the batch
  * changes nothing in. Throws `too_large`.
  *
- * @param onValue Told how many bytes each put record has, as it is in a store.
+ * @param onValue Told each put record as it is in a store: bytes of a part, which stay as they are.
  */
 export function* encodeBatch(
   change: StoreChange,
@@ -83,10 +83,10 @@ export function* encodeBatch(
     const part = partOf(partition);
     const isLong = isLongValue(recordBytes(record));
     const value = isLong ? yield* encodeRecordInSteps(record) : encodeRecord(scratch, record);
-    onValue(value.length);
     part.writer.u64(record.offset);
     if (isLong) yield* part.writer.bytesInSteps(value);
     else part.writer.bytes(value);
+    onValue(part.writer.last(value.length));
     part.puts += 1;
     part.bytes += value.length;
     if (part.bytes >= PART_BYTES) yield* close(partition);

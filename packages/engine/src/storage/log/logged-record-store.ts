@@ -235,8 +235,8 @@ export class LoggedRecordStore extends ForwardingStore {
     };
     let { sequence: from } = this.#position;
     if (this.#sizedAt === from) this.#sizedAt = planned.at(-1)!.batch.sequence;
-    const storing = planned.map(({ change, batch }) => {
-      const stored = this.#store(() => change, this.#after(batch), from);
+    const storing = planned.map(({ change, batch, values }) => {
+      const stored = this.#store(() => ({ ...change, values }), this.#after(batch), from);
       from = batch.sequence;
       return stored;
     });

@@ -1,8 +1,9 @@
 /** A view of a log with batches on top that the log may not have yet: what the next write of their group is planned on. */
-import type { RemovedRecord, StoreChange, StoreHead, StoreView } from "../record-store.ts";
+import type { RemovedRecord, StoreHead, StoreView } from "../record-store.ts";
 import type { Steps } from "../steps.ts";
 import type { StoredRecord } from "../stored-record.ts";
 import type { LogView } from "./logged-record-store.ts";
+import type { PlannedWrite } from "./write-group.ts";
 
 interface PutRecord {
   readonly record: StoredRecord;
@@ -23,8 +24,8 @@ export class PlannedView implements StoreView {
     this.#view = view;
   }
 
-  /** @param bytes Of the value of each record that it puts. */
-  add({ head, puts, removes }: StoreChange, bytes: readonly number[]): void {
+  add({ change, values }: Pick<PlannedWrite, "change" | "values">): void {
+    const { head, puts, removes } = change;
     this.#head = head;
     for (const removed of removes) {
       this.#removed.push(removed);
@@ -32,7 +33,7 @@ export class PlannedView implements StoreView {
       this.#offsets.set(removed.id, null);
     }
     for (const [i, record] of puts.entries()) {
-      this.#records.set(record.offset, { record, bytes: bytes[i]! });
+      this.#records.set(record.offset, { record, bytes: values[i]!.length });
       this.#offsets.set(record.id, record.offset);
     }
   }

@@ -28,6 +28,8 @@ export interface PlannedWrite {
   readonly write: OwnWrite;
   readonly change: StoreChange;
   readonly batch: LogBatch;
+  /** Of the records that it puts, as they are in a store: parts of what the batch is sent from. */
+  readonly values: readonly Uint8Array[];
   /** By how much it changes what the collection keeps. */
   readonly usage: Usage;
 }
@@ -51,21 +53,26 @@ export async function planGroup(
   const planned: PlannedWrite[] = [];
   const tell: (() => void)[] = [];
   let [count, bytes] = [0, 0];
+  let last: PlannedWrite | null = null;
   for (const write of writes) {
     if (bytes >= GROUP_BYTES) break;
     count += 1;
+    // Nothing is planned on top of the last one.
+    if (last !== null) before.add(last);
+    last = null;
     const one = await planOne(before, write, partitions);
     if (typeof one === "function") {
       tell.push(one);
       continue;
     }
     planned.push(one);
+    last = one;
     bytes += bytesOf([one.batch]);
   }
   return { planned, tell, count };
 }
 
-/** Puts its change on top of the view; or what tells its writer that there is none. */
+/** Or what tells its writer that there is no change. */
 async function planOne(
   view: PlannedView,
   write: OwnWrite,
@@ -82,16 +89,15 @@ async function planOne(
       return () => resolve(change);
     }
     const replaced = await runInTurns(replacedBytes(view, change));
-    const values: number[] = [];
-    const onValue = (bytes: number): void => void values.push(bytes);
+    const values: Uint8Array[] = [];
+    const onValue = (value: Uint8Array): void => void values.push(value);
     const parts = await runInTurns(encodeBatch(change, { partitions, onValue }));
-    view.add(change, values);
     return {
-      ...{ write, change },
+      ...{ write, change, values },
       batch: { id, sequence: change.head.sequence, parts },
       usage: {
         records: addedRecords(change, nextOffset),
-        bytes: values.reduce((sum, bytes) => sum + bytes, -replaced),
+        bytes: values.reduce((sum, { length }) => sum + length, -replaced),
       },
     };
   } catch (error) {
@@ -107,7 +113,9 @@ function* replacedBytes(
   const { nextOffset } = view.head;
   let bytes = 0;
   for (const { offset } of [...removes, ...puts]) {
-    if (offset < nextOffset) bytes += view.storedBytes(offset);
+    // Most are new, and nothing is looked up for those.
+    if (offset >= nextOffset) continue;
+    bytes += view.storedBytes(offset);
     yield;
   }
   return bytes;

@@ -88,6 +88,11 @@ export class ValueWriter {
     this.#bytes.writeUInt32LE(value, at);
   }
 
+  /** What was written last, where it lies: it stays as it is for as long as the value is not begun anew. */
+  last(bytes: number): Uint8Array {
+    return this.#bytes.subarray(this.#position - bytes, this.#position);
+  }
+
   /** A non-negative safe integer. */
   u64(value: number): this {
     return this.u32(value % 2 ** 32).u32(Math.floor(value / 2 ** 32));
