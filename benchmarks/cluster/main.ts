@@ -3,6 +3,9 @@
  * in this process and on this disk, are asked in turn; a bare INSERT of as many bytes, through the same standby, says what the
  * database itself takes. Printed are medians, and goals.
  *
+ * `-- --gateway WRITERS`: batches through a gateway and a search node, and the processor time of each process, see
+ * `gateway-writes.ts`. Runs the server that `npm run build` has made.
+ *
  * `-- --cold ROWS`: how soon a server answers that has nothing of a collection of so many records, see `cold-server.ts`. With a
  * real object store where SHEAF_TEST_VERSITYGW names its program.
  */
@@ -15,6 +18,7 @@ import type { Engine } from "../../packages/engine/src/engine.ts";
 import { PostgresPair } from "../../packages/engine/src/storage/postgres/testing/postgres-pair.ts";
 import { median } from "../measure/statistics.ts";
 import { measureColdServer } from "./cold-server.ts";
+import { measureGatewayWrites } from "./gateway-writes.ts";
 
 const DIMENSION = 384;
 const RECORDS = 5_000;
@@ -36,10 +40,17 @@ const NOTHING = {
 };
 
 type Records = Parameters<Engine["write"]>[1]["records"];
-type Work = () => Promise<unknown>;
+/** Makes what it needs, and gives what is measured. */
+type Work = () => () => Promise<unknown>;
 
 // Refuses options that it does not know.
-const { cold } = parseArgs({ options: { cold: { type: "string" } } }).values;
+const { cold, gateway } = parseArgs({
+  options: { cold: { type: "string" }, gateway: { type: "string" } },
+}).values;
+if (gateway !== undefined) {
+  await measureGatewayWrites(Number(gateway));
+  process.exit();
+}
 const folder = await mkdtemp(join(process.env["SHEAF_BENCH_FOLDER"] ?? ".", "bench-cluster-"));
 if (cold !== undefined) {
   try {
@@ -60,8 +71,8 @@ try {
     await open(await createLocalEngine({ dataFolder: join(folder, "cache"), database: settings })),
   ];
   const body = Buffer.alloc(INSERTED_BYTES, 7);
-  const insert: Work = () => client.query("insert into bare (body) values ($1)", [body]);
-  for (let i = 0; i < RECORDS; i += BATCH) for (const one of [embedded, shared]) await one.add(BATCH);
+  const insert: Work = () => () => client.query("insert into bare (body) values ($1)", [body]);
+  for (let i = 0; i < RECORDS; i += BATCH) for (const one of [embedded, shared]) await one.add(BATCH)();
 
   const [searchOne, searchShared] = await measure(ROUNDS, [embedded.search, shared.search]);
   const [writeOne, writeShared, bare] = await measure(ROUNDS, [
@@ -73,7 +84,7 @@ try {
   const [batchOne, batchShared, bareBatch] = await measure(BATCH_ROUNDS, [
     () => embedded.add(BATCH),
     () => shared.add(BATCH),
-    () => client.query("insert into bare (body) values ($1)", [vectors]),
+    () => () => client.query("insert into bare (body) values ($1)", [vectors]),
   ]);
 
   const [togetherOne, togetherShared] = await measure(WRITERS_ROUNDS, [
@@ -92,7 +103,7 @@ try {
     goal: "+ 3 of them",
   });
   row("write of 1,000 records", [batchOne!, batchShared!], {
-    measured: `${(batchOne! / batchShared!).toFixed(2)} of the speed; a bare INSERT of its vectors ${bareBatch!.toFixed(2)} ms`,
+    measured: `${(batchOne! / batchShared!).toFixed(2)} of the speed; a bare INSERT of its vectors ${bareBatch!.toFixed(2)} ms, so at most ${(batchOne! / (batchOne! + bareBatch!)).toFixed(2)}`,
     goal: "0.6 of it",
   });
   row("32 writes of 1 record at once", [togetherOne!, togetherShared!], {
@@ -109,10 +120,18 @@ try {
 async function open(engine: Engine) {
   const { id } = await engine.createCollection(parseCreateCollection({ name: "bench" }, AT));
   const ref = { ...AT, id };
-  const search: Work = () =>
-    engine.query(ref, { ids: null, where: null, embeddings: [vector()], limit: 10, include: NOTHING });
-  const add = (count: number) => engine.write(ref, { kind: "add", records: records(count) });
-  const addTogether = (count: number) => Promise.all(Array.from({ length: count }, () => add(1)));
+  const search: Work = () => {
+    const asked = { ids: null, where: null, embeddings: [vector()], limit: 10, include: NOTHING };
+    return () => engine.query(ref, asked);
+  };
+  const add = (count: number) => {
+    const made = records(count);
+    return () => engine.write(ref, { kind: "add", records: made });
+  };
+  const addTogether = (count: number) => {
+    const writes = Array.from({ length: count }, () => add(1));
+    return () => Promise.all(writes.map((write) => write()));
+  };
   return { search, add, addTogether, close: () => engine.close() };
 }
 
@@ -121,8 +140,9 @@ async function measure(rounds: number, works: readonly Work[]): Promise<readonly
   const times = works.map((): number[] => []);
   for (let round = 0; round < rounds; round++)
     for (const [i, work] of works.entries()) {
+      const measured = work();
       const begun = performance.now();
-      await work();
+      await measured();
       times[i]!.push(performance.now() - begun);
     }
   return times.map(median);

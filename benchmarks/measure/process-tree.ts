@@ -9,10 +9,13 @@ const KIBIBYTES_PER_MEBIBYTE = 1_024;
 
 /** CPU seconds so far. */
 export function cpuSeconds(pid: number): Promise<number> {
-  return sumOver(pid, async (one) => {
-    const fields = fieldsOf(await textOf(one, "stat"));
-    return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / TICKS_PER_SECOND;
-  });
+  return sumOver(pid, ownCpuSeconds);
+}
+
+/** As `cpuSeconds`, of the process alone. */
+export async function ownCpuSeconds(pid: number): Promise<number> {
+  const fields = fieldsOf(await textOf(pid, "stat"));
+  return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / TICKS_PER_SECOND;
 }
 
 /**
