@@ -3,10 +3,11 @@
  * before a checkpoint names it, as files of indexes are. Unlike these it is not a cache: nothing else has what is in it.
  */
 import { randomUUID } from "node:crypto";
-import { type CancelSignal, SheafError } from "@sheaf/protocol";
-import type { ReadOptions, SegmentFiles } from "../storage/files/segment-files.ts";
+import { SheafError } from "@sheaf/protocol";
+import type { SegmentFiles } from "../storage/files/segment-files.ts";
 import { type CheckpointFiles, type WrittenFile, recordFileName } from "../storage/log/checkpoint-files.ts";
-import { RecordFile, writeRecordFile } from "../storage/log/record-file.ts";
+import { type OpenRecordsOptions, RecordFile } from "../storage/log/record-file.ts";
+import { type WriteOptions, writeRecordFile } from "../storage/log/write-record-file.ts";
 import type { RecordStore } from "../storage/record-store.ts";
 import type { PostgresManifests } from "../storage/postgres/postgres-manifests.ts";
 import { verifyFile } from "./published-files.ts";
@@ -24,11 +25,12 @@ export class CheckpointObjects implements CheckpointFiles {
     this.#options = options;
   }
 
-  async write(store: RecordStore, signal: CancelSignal): Promise<WrittenFile> {
+  async write(store: RecordStore, options: WriteOptions): Promise<WrittenFile> {
+    const { signal } = options;
     const { objects } = this.#options;
     const name = recordFileName(randomUUID());
     await this.#stage(name, 0);
-    const file = await writeRecordFile(objects, name, store, signal);
+    const file = await writeRecordFile(objects, name, store, options);
     // Each of the two may take long, and a file that is staged stays for an hour.
     await this.#stage(name, 0);
     await verifyFile(objects, file, signal);
@@ -38,7 +40,7 @@ export class CheckpointObjects implements CheckpointFiles {
     return { name, bytes: written.size, records: written.records };
   }
 
-  open(name: string, options?: ReadOptions): Promise<RecordFile> {
+  open(name: string, options?: OpenRecordsOptions): Promise<RecordFile> {
     return RecordFile.open(this.#options.objects, name, options);
   }
 

@@ -8,6 +8,7 @@ import { createLocalEngine } from "../create-local-engine.ts";
 import { idsOf, makeCollection, write } from "../testing/engine-fixtures.ts";
 import { end } from "../testing/host-ends.ts";
 import { INDEX, row } from "../testing/indexed-folder.ts";
+import { dividing } from "../testing/dividing.ts";
 import { temporaryFolder } from "../testing/temporary-folder.ts";
 import { ObjectCluster, expectNothingLeft, expectSame, flipped } from "./testing/object-cluster.ts";
 import { StartedStores } from "./testing/started-stores.ts";
@@ -16,6 +17,12 @@ import { StartedStores } from "./testing/started-stores.ts";
 const LARGE = 40;
 const checkpointAfterBytes = 20_000;
 const PATIENCE = { timeout: 200_000 };
+
+const PARTITIONS = 3;
+const DIVIDED = [
+  ["of one part", 1],
+  ["in partitions", PARTITIONS],
+] as const;
 
 const stores = new StartedStores();
 
@@ -88,6 +95,30 @@ describe("records of a checkpoint in an object store", () => {
     expect(shared.errors()).toEqual([]);
   });
 
+  it("of a collection in partitions are read by each of these for its share alone", async () => {
+    const shared = cluster();
+    const one = dividing(await shared.open(), PARTITIONS);
+    const ref = await makeCollection(one);
+    const rows = Array.from({ length: 150 }, (_, i) => ({ ...row(i), document: `${i} `.repeat(4_500) }));
+    await write(one, ref, "add", ...rows);
+    await expect.poll(async () => (await headOf(shared, ref))["checkpoint"], PATIENCE).not.toBeNull();
+    const name = String((await headOf(shared, ref))["checkpoint"]);
+    const { length } = await shared.object(name);
+    let read = 0;
+    stores.server.pause = (call, range) => {
+      const [, from = "0", to = "0"] = /^bytes=(\d*)-(\d*)$/u.exec(range) ?? [];
+      if (call.startsWith("GET") && call.includes(name)) read += Number(to) - Number(from || "0");
+      return null;
+    };
+    const two = await shared.open();
+    const found = await idsOf(two, ref);
+    stores.server.pause = () => null;
+    expect(found).toEqual(await idsOf(one, ref));
+    // It has the whole collection, too. Beside its share each reads the end of the file, and whole blocks with a checksum.
+    expect(read).toBeGreaterThan(2 * length);
+    expect(read).toBeLessThan(2.5 * length);
+  });
+
   it("stay for a fork when their own collection is dropped, and go with the last one", async () => {
     const shared = cluster();
     const one = await shared.open();
@@ -132,29 +163,32 @@ describe("records of a checkpoint in an object store", () => {
     await expect.poll(() => idsOf(one, ref).catch(String)).toEqual(then);
   });
 
-  it("that are damaged or missing make their collection unavailable, and nothing else", async () => {
-    const shared = cluster();
-    const path = temporaryFolder();
-    const one = await shared.open(path);
-    const [ref] = await filled(shared, one);
-    const [other] = await filled(shared, one);
-    const expected = await idsOf(one, ref);
-    const name = String((await headOf(shared, ref))["checkpoint"]);
-    const whole = await shared.object(name);
-    await shared.replaceObject(name, flipped(whole));
-    const two = await shared.open();
-    const refused = { code: "collection_unavailable" };
-    const told = (): string => shared.log.map(({ error }) => error).join("\n");
-    await expect(idsOf(two, ref)).rejects.toMatchObject(refused);
-    expect(told()).toContain(name);
-    expect(await idsOf(two, other)).toEqual(await idsOf(one, other));
-    await shared.store.remove(name);
-    await expect(idsOf(two, ref)).rejects.toMatchObject(refused);
-    // Who has the records serves them.
-    expect(await idsOf(one, ref)).toEqual(expected);
-    await shared.replaceObject(name, whole);
-    await expect.poll(() => idsOf(two, ref).catch(String), { timeout: 30_000 }).toEqual(expected);
-  });
+  it.each(DIVIDED)(
+    "that are damaged or missing make their collection %s unavailable, and nothing else",
+    async (_in, partitions) => {
+      const shared = cluster();
+      const path = temporaryFolder();
+      const one = dividing(await shared.open(path), partitions);
+      const [ref] = await filled(shared, one);
+      const [other] = await filled(shared, one);
+      const expected = await idsOf(one, ref);
+      const name = String((await headOf(shared, ref))["checkpoint"]);
+      const whole = await shared.object(name);
+      await shared.replaceObject(name, flipped(whole));
+      const two = await shared.open();
+      const refused = { code: "collection_unavailable" };
+      const told = (): string => shared.log.map(({ error }) => error).join("\n");
+      await expect(idsOf(two, ref)).rejects.toMatchObject(refused);
+      expect(told()).toContain(name);
+      expect(await idsOf(two, other)).toEqual(await idsOf(one, other));
+      await shared.store.remove(name);
+      await expect(idsOf(two, ref)).rejects.toMatchObject(refused);
+      // Who has the records serves them.
+      expect(await idsOf(one, ref)).toEqual(expected);
+      await shared.replaceObject(name, whole);
+      await expect.poll(() => idsOf(two, ref).catch(String), { timeout: 30_000 }).toEqual(expected);
+    },
+  );
 
   it("are waited for while the object store is away, and writes go on where the records are", async () => {
     const shared = cluster();
@@ -193,14 +227,15 @@ describe("records of a checkpoint in an object store", () => {
   });
 
   it.each([
-    ["PUT", "lost"],
-    ["GET", "cut"],
+    ["PUT", "lost", 1],
+    ["GET", "cut", 1],
+    ["GET", "cut", PARTITIONS],
   ] as const)(
-    "are whole where their writer is killed at a %s that is %s, and nothing is left over",
-    async (method, answer) => {
+    "are whole where their writer is killed at a %s that is %s, and nothing is left over, in %i partitions",
+    async (method, answer, partitions) => {
       const shared = cluster();
       const dataFolder = temporaryFolder();
-      const ref = await makeCollection(await shared.open());
+      const ref = await makeCollection(dividing(await shared.open(), partitions));
       const { objects } = shared;
       const host = await createHostedEngine({ dataFolder, database: shared.database, index: INDEX, objects });
       let isKilled = false;

@@ -27,7 +27,9 @@ const KIND = { stream: 1, rows: 2 } as const;
 /** What this version reads beyond what version 1 has from the start. */
 /** Of a file in which blocks of postings have the lengths of documents. */
 export const LENGTHS_FEATURE = "lengths";
-const KNOWN_FEATURES: ReadonlySet<string> = new Set([LENGTHS_FEATURE]);
+/** Of a file of records in which those of a partition lie together. */
+export const PARTITIONS_FEATURE = "partitions";
+const KNOWN_FEATURES: ReadonlySet<string> = new Set([LENGTHS_FEATURE, PARTITIONS_FEATURE]);
 
 interface SectionPlace {
   readonly name: string;

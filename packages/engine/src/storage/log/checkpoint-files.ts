@@ -1,9 +1,9 @@
 /** The seam between checkpoints and whatever keeps files of records for all servers: an object store. */
-import { type CancelSignal, SheafError } from "@sheaf/protocol";
+import { SheafError } from "@sheaf/protocol";
 import type { SegmentDamaged } from "../files/segment-damaged.ts";
-import type { ReadOptions } from "../files/segment-files.ts";
 import type { RecordStore } from "../record-store.ts";
-import type { RecordFile } from "./record-file.ts";
+import type { OpenRecordsOptions, RecordFile } from "./record-file.ts";
+import type { WriteOptions } from "./write-record-file.ts";
 
 export interface WrittenFile {
   readonly name: string;
@@ -17,9 +17,9 @@ export interface CheckpointFiles {
    * Writes the records of a store that nobody writes. Once this resolves the file was read back, and stays for an hour or
    * longer: until then a checkpoint has to name it.
    */
-  write(store: RecordStore, signal: CancelSignal): Promise<WrittenFile>;
+  write(store: RecordStore, options: WriteOptions): Promise<WrittenFile>;
   /** Throws `SegmentMissing`, and `SegmentDamaged` for what is not as it was written. To be closed. */
-  open(name: string, options?: ReadOptions): Promise<RecordFile>;
+  open(name: string, options?: OpenRecordsOptions): Promise<RecordFile>;
 }
 
 const SUFFIX = ".records";

@@ -5,6 +5,7 @@
  */
 import { type CancelSignal, SheafError, throwIfAborted } from "@sheaf/protocol";
 import { SegmentDamaged } from "../files/segment-damaged.ts";
+import type { WriteOptions } from "./write-record-file.ts";
 import type { LogView } from "./logged-record-store.ts";
 import { type ViewedPart, partitionOf } from "./partition-of.ts";
 import type { RecordStore, StoreChange } from "../record-store.ts";
@@ -32,6 +33,7 @@ import {
   bytesOf,
   firstHead,
   newCheckpointLog,
+  partitionsOfLog,
 } from "./commit-log.ts";
 
 /** Of one batch of a checkpoint, about. */
@@ -76,6 +78,8 @@ export function isWorthTrimming(
 export interface CheckpointOf {
   readonly collection: string;
   readonly state: LogHead;
+  /** One where it is left out. */
+  readonly partitions?: number | undefined;
   /** So many the log has at that state, if that is known. */
   readonly records?: number | undefined;
 }
@@ -101,21 +105,22 @@ export async function writeCheckpoint(
   const known = await log.checkpoint(at.collection);
   if (known !== null && known.sequence >= at.state.sequence) return "moved";
   if (files === undefined) return writeAsLog(log, at, store, signal);
-  const { name, bytes, records } = await files.write(store, signal);
+  const { partitions } = at;
+  const { name, bytes, records } = await files.write(store, { partitions, signal });
   requireAll(at, records);
   return log.trim(at.collection, { ...at.state, place: name, bytes });
 }
 
 async function writeAsLog(
   log: CommitLog,
-  { collection, state, ...expected }: CheckpointOf,
+  { collection, state, partitions, ...expected }: CheckpointOf,
   store: RecordStore,
   signal: CancelSignal,
 ): Promise<"done" | "moved"> {
-  const name = newCheckpointLog(collection);
+  const name = newCheckpointLog(collection, partitions);
   try {
     await log.create(name, { epoch: CHECKPOINT_EPOCH, state: NO_STATE });
-    const { bytes, records } = await appendAll(log, name, store, signal);
+    const { bytes, records } = await appendAll(log, name, store, { partitions, signal });
     requireAll(expected, records);
     const outcome = await log.trim(collection, { ...state, place: name, bytes });
     if (outcome === "moved") await log.drop(name);
@@ -150,9 +155,10 @@ export async function readCheckpoint(
   const checkpoint = await log.checkpoint(collection);
   if (checkpoint === null) return;
   try {
+    const reading = { collection, part, signal };
     const changes = isRecordFile(checkpoint.place)
-      ? changesOfFile(files, checkpoint, { collection, signal })
-      : await changesOfLog(log, checkpoint, collection);
+      ? changesOfFile(files, checkpoint, reading)
+      : await changesOfLog(log, checkpoint, reading);
     for await (const change of changes) {
       throwIfAborted(signal);
       await view.follow(() => ownChange(change, part), UNFINISHED);
@@ -169,20 +175,26 @@ export async function readCheckpoint(
   await view.follow(({ head }) => ({ head, puts: [], removes: [] }), checkpoint.batch);
 }
 
-/** What of a change is of the records that the view has. */
+/** What of a change is of the records that the view has: not all that is read is, where a checkpoint was not cut by partition. */
 function ownChange({ puts, ...change }: StoreChange, part: ViewedPart | undefined): StoreChange {
   if (part === undefined) return { ...change, puts };
   const isOwn = ({ id }: StoredRecord): boolean => partitionOf(id, part.partitions) === part.partition;
   return { ...change, puts: puts.filter(isOwn) };
 }
 
+interface ReadingCheckpoint {
+  readonly collection: string;
+  readonly part: ViewedPart | undefined;
+  readonly signal: CancelSignal | undefined;
+}
+
 async function* changesOfFile(
   files: CheckpointFiles | undefined,
   { place, sequence }: Checkpoint,
-  { collection, signal }: { readonly collection: string; readonly signal: CancelSignal | undefined },
+  { collection, part, signal }: ReadingCheckpoint,
 ): AsyncGenerator<StoreChange> {
   if (files === undefined) throw new SheafError("unavailable", OBJECTS_UNKNOWN, { retryAfterSeconds: 1 });
-  const file = await files.open(place, { signal });
+  const file = await files.open(place, { part, signal });
   try {
     if (file.head.sequence !== sequence) throw new SegmentDamaged(place, null, "it is of another state");
     yield* file.changes(collection, { signal });
@@ -194,25 +206,27 @@ async function* changesOfFile(
 async function changesOfLog(
   log: CommitLog,
   { place }: Checkpoint,
-  collection: string,
+  { collection, part }: ReadingCheckpoint,
 ): Promise<AsyncIterable<StoreChange>> {
-  const batches = await log.read(place, firstHead(CHECKPOINT_EPOCH));
+  const wanted = part?.partitions === partitionsOfLog(place) ? part.partition : undefined;
+  const batches = await log.read(place, firstHead(CHECKPOINT_EPOCH), wanted);
   if (batches === "trimmed") throw new ViewVoid();
-  return decodedBatches(batches, collection);
+  return decodedBatches(batches, collection, wanted);
 }
 
 async function* decodedBatches(
   batches: AsyncIterable<LogBatch>,
   collection: string,
+  wanted: number | undefined,
 ): AsyncGenerator<StoreChange> {
-  for await (const batch of batches) yield await runInTurns(decodeBatch(batch, collection));
+  for await (const batch of batches) yield await runInTurns(decodeBatch(batch, collection, wanted));
 }
 
 async function appendAll(
   log: CommitLog,
   name: string,
   store: RecordStore,
-  signal: CancelSignal,
+  { partitions, signal }: WriteOptions,
 ): Promise<Pick<WrittenFile, "bytes" | "records">> {
   let [bytes, records] = [0, 0];
   let from = firstHead(CHECKPOINT_EPOCH);
@@ -223,7 +237,7 @@ async function appendAll(
     offset = nextOffset < store.head.nextOffset ? nextOffset : null;
     const sequence = from.sequence + 1;
     const id = `${name}/${sequence}`;
-    const parts = await runInTurns(encodeBatch(change));
+    const parts = await runInTurns(encodeBatch(change, { partitions }));
     const batches: LogBatch[] = [{ id, sequence, parts }];
     const outcome = await log.append(name, from, { batches, state: NO_STATE, unbounded: true });
     // An attempt that was not answered may be in the log, under the same id.

@@ -172,9 +172,22 @@ export const MAX_LOG_BYTES = 1024 * 1024 * 1024;
 /** Of every log of a checkpoint: what is in it does not depend on the collection's. */
 export const CHECKPOINT_EPOCH = "checkpoint";
 
-/** A name for the log of a checkpoint; ids of collections have no slash. */
-export function newCheckpointLog(collection: string): string {
-  return `${collection}/${randomUUID()}`;
+/**
+ * A name for the log of a checkpoint; ids of collections have no slash. It says into how many parts its batches are divided: those
+ * of programs of before never are.
+ */
+export function newCheckpointLog(collection: string, partitions = 1): string {
+  return `${collection}/${randomUUID()}${partitions === 1 ? "" : `/${partitions}`}`;
+}
+
+/** For a copy of the log of a checkpoint, of another collection. */
+export function copiedCheckpointLog(checkpointLog: string, collection: string): string {
+  return newCheckpointLog(collection, partitionsOfLog(checkpointLog));
+}
+
+/** Of the log of a checkpoint. */
+export function partitionsOfLog(checkpointLog: string): number {
+  return Number(checkpointLog.split("/")[2] ?? 1);
 }
 
 /** Before the first batch. */

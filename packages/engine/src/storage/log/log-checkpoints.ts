@@ -19,6 +19,8 @@ export interface LogCheckpointsOptions {
   readonly id: string;
   readonly epoch: string;
   readonly log: CommitLog;
+  /** Of the collection; one where it is left out. */
+  readonly partitions?: number | undefined;
   /** Where records are written to; the log's own place where it is left out. */
   readonly files?: CheckpointFiles | undefined;
   readonly copy: () => Promise<ViewCopy>;
@@ -138,13 +140,13 @@ export class LogCheckpoints {
   }
 
   async #write(): Promise<void> {
-    const { id: collection, epoch, log, files, pauseMs = PAUSE_MS, onProblem } = this.#options;
+    const { id: collection, epoch, log, partitions, files, pauseMs = PAUSE_MS, onProblem } = this.#options;
     try {
       const { view, remove } = await this.#options.copy();
       try {
         const { batch, head } = view;
         const state = { epoch, sequence: head.sequence, batch: batch ?? "" };
-        const written = { collection, state, records: this.#counts.get(head.sequence) };
+        const written = { collection, state, partitions, records: this.#counts.get(head.sequence) };
         const outcome = await writeCheckpoint({ log, files }, written, view, this.#closing);
         this.#dueSince = null;
         if (outcome === "moved") this.#notBefore = performance.now() + pauseMs;

@@ -55,7 +55,7 @@ export function openLogged(
   const onProblem = (error: unknown): void => {
     throw error;
   };
-  const common = { id: "c", epoch: "epoch", log };
+  const common = { id: "c", epoch: "epoch", log, partitions: parts.partitions };
   const checkpoints =
     leastBytes === Infinity ? undefined : new LogCheckpoints({ ...common, copy, leastBytes, onProblem });
   const quota = { owner: "tenant", most };

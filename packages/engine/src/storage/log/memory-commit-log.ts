@@ -14,10 +14,10 @@ import {
   type LogSizes,
   LogTrimmed,
   bytesOf,
+  copiedCheckpointLog,
   firstHead,
   headAfter,
   isSameHead,
-  newCheckpointLog,
 } from "./commit-log.ts";
 import { NO_USAGE, type Usage, fits, sumOf } from "../usage.ts";
 import { isRecordFile } from "./checkpoint-files.ts";
@@ -126,7 +126,7 @@ export class MemoryCommitLog implements CommitLog {
     if (checkpoint !== null && isRecordFile(checkpoint.place)) return { ...checkpoint, epoch };
     const log = checkpoint === null ? undefined : this.#logs.get(checkpoint.place);
     if (checkpoint === null || log === undefined) return null;
-    const name = newCheckpointLog(collection);
+    const name = copiedCheckpointLog(checkpoint.place, collection);
     this.#logs.set(name, log);
     return { ...checkpoint, epoch, place: name };
   }

@@ -1,8 +1,10 @@
 /** The behaviour of stores that have one partition of a collection, whatever keeps its log. */
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { Cancellation } from "@sheaf/protocol";
 import { storedRecord } from "../record-store.suite.ts";
 import type { StoreView } from "../record-store.ts";
-import type { CommitLog } from "./commit-log.ts";
+import { writeCheckpoint } from "./checkpoint-log.ts";
+import { type CommitLog, partitionsOfLog } from "./commit-log.ts";
 import { type LoggedStoreSuite, addOne, idsIn, newFolder, openLogged } from "./logged-record-store.suite.ts";
 import type { LoggedRecordStore } from "./logged-record-store.ts";
 import { partitionOf } from "./partition-of.ts";
@@ -76,6 +78,17 @@ export function partitionViewSuite({ name, openLog }: LoggedStoreSuite): void {
       }
     });
 
+    /** All views are made anew of a checkpoint. Whose part of it each has asked for. */
+    const beginAnew = async (log: CommitLog, whole: LoggedRecordStore): Promise<unknown[]> => {
+      const asked = vi.spyOn(log, "read");
+      for (const [partition, view] of (await openAll(log)).entries()) {
+        expect(idsIn(view)).toEqual(idsIn(whole).filter(isOf(partition)));
+        expect(view.head).toEqual(whole.head);
+      }
+      const { place } = (await log.checkpoint("c"))!;
+      return asked.mock.calls.flatMap(([name_, , partition]) => (name_ === place ? [partition] : []));
+    };
+
     it("begin with what a checkpoint has of them", async () => {
       const log = openLog();
       const whole = await opened(log, undefined, 1_000);
@@ -83,11 +96,19 @@ export function partitionViewSuite({ name, openLog }: LoggedStoreSuite): void {
       await addOne(whole, "last");
       // A view that is opened while the log is trimmed has to begin anew.
       await vi.waitFor(() => expect(whole.settled).toBe(true), { timeout: 30_000 });
-      expect(await log.checkpoint("c")).not.toBeNull();
-      for (const [partition, view] of (await openAll(log)).entries()) {
-        expect(idsIn(view)).toEqual([...IDS, "last"].filter(isOf(partition)));
-        expect(view.head).toEqual(whole.head);
-      }
+      expect(new Set(await beginAnew(log, whole))).toEqual(new Set([0, 1, 2]));
+      await log.copy("c", { collection: "copy", epoch: "other" });
+      const { place } = (await log.checkpoint("copy"))!;
+      expect(partitionsOfLog(place)).toBe(PARTITIONS);
+    });
+
+    it("read all of a checkpoint that was not divided, as programs of before have written it", async () => {
+      const log = openLog();
+      const whole = await opened(log);
+      for (const id of IDS) await addOne(whole, id);
+      const at = { collection: "c", state: whole.position };
+      await writeCheckpoint({ log }, at, whole, new Cancellation());
+      expect(await beginAnew(log, whole)).toEqual([undefined, undefined, undefined]);
     });
 
     it("are not written to: a plan needs all records", async () => {

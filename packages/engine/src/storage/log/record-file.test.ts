@@ -1,11 +1,13 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Cancellation } from "@sheaf/protocol";
 import { MemoryFiles } from "../files/memory-files.ts";
 import { SegmentDamaged, SegmentMissing } from "../files/segment-damaged.ts";
 import { MemoryRecordStore } from "../memory-record-store.ts";
 import { storedRecord } from "../record-store.suite.ts";
 import type { StoredRecord } from "../stored-record.ts";
-import { RecordFile, writeRecordFile } from "./record-file.ts";
+import { type ViewedPart, partitionOf } from "./partition-of.ts";
+import { RecordFile } from "./record-file.ts";
+import { writeRecordFile } from "./write-record-file.ts";
 
 const NAME = "a.records";
 /** Longer than a piece, so that it is read from several. */
@@ -16,17 +18,17 @@ function recordOf(i: number): StoredRecord {
   return storedRecord(2 * i, { sequence: i + 1, document, metadata: new Map([["n", BigInt(i)]]) });
 }
 
-async function written(records: readonly StoredRecord[]) {
+async function written(records: readonly StoredRecord[], partitions?: number) {
   const files = new Map<string, Uint8Array>();
   const store = new MemoryRecordStore();
   const head = { sequence: 1_000, nextOffset: 2_000, dimension: records.length > 0 ? 2 : null };
   await store.apply(() => ({ head, puts: records, removes: [] }));
-  await writeRecordFile(new MemoryFiles(files), NAME, store, new Cancellation());
+  await writeRecordFile(new MemoryFiles(files), NAME, store, { partitions, signal: new Cancellation() });
   return { files, store };
 }
 
-async function readAll(files: Map<string, Uint8Array>): Promise<StoredRecord[]> {
-  const file = await RecordFile.open(new MemoryFiles(files), NAME);
+async function readAll(files: Map<string, Uint8Array>, part?: ViewedPart): Promise<StoredRecord[]> {
+  const file = await RecordFile.open(new MemoryFiles(files), NAME, { part });
   const records: StoredRecord[] = [];
   for await (const { puts } of file.changes("c")) records.push(...puts);
   await file.close();
@@ -77,4 +79,86 @@ it("is found damaged whichever byte is another one, before a record of it is giv
   await expect(readAll(files)).rejects.toThrow(SegmentDamaged);
   files.delete(NAME);
   await expect(readAll(files)).rejects.toThrow(SegmentMissing);
+});
+
+const PARTITIONS = 4;
+const PARTS = Array.from({ length: PARTITIONS }, (_, partition) => ({ partition, partitions: PARTITIONS }));
+
+function own({ partition }: ViewedPart): (record: StoredRecord) => boolean {
+  return ({ id }) => partitionOf(id, PARTITIONS) === partition;
+}
+
+describe("of a collection in partitions", () => {
+  const records = Array.from({ length: 60 }, (_, i) => recordOf(i));
+
+  it("gives those of a partition alone, and all of them by ascending offset", async () => {
+    const { files, store } = await written(records, PARTITIONS);
+    for (const part of PARTS) {
+      const file = await RecordFile.open(new MemoryFiles(files), NAME, { part });
+      const expected = records.filter(own(part));
+      expect([file.isOfPart, file.head, file.records]).toEqual([true, store.head, expected.length]);
+      const directory = await file.readDirectory();
+      const rows = expected.map(({ offset }) => directory.rowFrom(offset));
+      expect(asText(await file.read(directory, rows))).toEqual(asText(expected));
+      await file.close();
+      expect(asText(await readAll(files, part))).toEqual(asText(expected));
+    }
+    expect(asText(await readAll(files))).toEqual(asText(records));
+  });
+
+  it("may have nothing of some of them, and is read as a whole where it was not cut", async () => {
+    const { files } = await written([recordOf(1)], PARTITIONS);
+    for (const part of PARTS) expect(await readAll(files, part)).toHaveLength(own(part)(recordOf(1)) ? 1 : 0);
+    expect(await readAll((await written([], PARTITIONS)).files, PARTS[0])).toEqual([]);
+    const { files: whole } = await written(records);
+    expect(asText(await readAll(whole, PARTS[2]))).toEqual(asText(records));
+  });
+
+  it("is damaged for those partitions alone whose bytes are other ones", async () => {
+    const { files } = await written(
+      Array.from({ length: 60 }, (_, i) => recordOf(i % 40)),
+      PARTITIONS,
+    );
+    const whole = files.get(NAME)!;
+    const broken = new Set<number>();
+    for (const share of [0.1, 0.9]) {
+      const changed = Buffer.from(whole);
+      changed[Math.floor(whole.length * share)]! ^= 0x20;
+      files.set(NAME, changed);
+      const outcomes = await Promise.allSettled(PARTS.map((part) => readAll(files, part)));
+      const failed = outcomes.flatMap(({ status }, n) => (status === "rejected" ? [n] : []));
+      expect(failed.length).toBeLessThan(PARTITIONS);
+      for (const n of failed) broken.add(n);
+      await expect(readAll(files)).rejects.toThrow(SegmentDamaged);
+    }
+    expect(broken.size).toBeGreaterThan(1);
+  });
+
+  it("has to be read by none but the share of a partition, and by no program that does not know that", async () => {
+    const some = Array.from({ length: 400 }, (_, i) => storedRecord(i, { document: `${i} `.repeat(3_000) }));
+    const { files } = await written(some, PARTITIONS);
+    const bytes = files.get(NAME)!;
+    const inner = new MemoryFiles(files);
+    let read = 0;
+    const open: MemoryFiles["open"] = async (name) => {
+      const file = (await inner.open(name))!;
+      const tryRead = file.tryRead.bind(file);
+      file.tryRead = (into, at) => {
+        read += into.length;
+        return tryRead(into, at);
+      };
+      return file;
+    };
+    for (const part of PARTS) {
+      read = 0;
+      const file = await RecordFile.open({ open }, NAME, { part });
+      for await (const { puts } of file.changes("c")) expect(puts.every(own(part))).toBe(true);
+      await file.close();
+      // Shares differ, and what is read begins and ends where checksums do.
+      expect(read).toBeLessThan((1.4 * bytes.length) / PARTITIONS);
+    }
+    const featuresOf = (file: Uint8Array): boolean =>
+      Buffer.from(file.subarray(-2_000)).includes("partitions");
+    expect([featuresOf(bytes), featuresOf((await written(some)).files.get(NAME)!)]).toEqual([true, false]);
+  });
 });

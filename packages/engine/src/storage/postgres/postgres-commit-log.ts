@@ -17,10 +17,10 @@ import {
   LogTrimmed,
   MAX_LOG_BYTES,
   bytesOf,
+  copiedCheckpointLog,
   headAfter,
   isSameHead,
   CHECKPOINT_EPOCH,
-  newCheckpointLog,
 } from "../log/commit-log.ts";
 import { NO_USAGE, type Usage, isBounded } from "../usage.ts";
 import { checkpointOwner, isLogOfRecords, isRecordFile } from "../log/checkpoint-files.ts";
@@ -122,7 +122,7 @@ export class PostgresCommitLog implements CommitLog {
     // Replaced since it was named, which the copy of the head finds out.
     if (source === undefined) return null;
     const { seq, batch, state, trimmed_seq: trimmed } = source;
-    const to = newCheckpointLog(collection);
+    const to = copiedCheckpointLog(from, collection);
     await this.#copyBodies({ query }, { from, to, after: trimmed, until: seq });
     await query(copyHead, [from, to, CHECKPOINT_EPOCH, seq, batch, state, trimmed, null, 0, null, null]);
     return to;

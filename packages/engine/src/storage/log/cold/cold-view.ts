@@ -18,7 +18,8 @@ import { recordBytes } from "../../values/record-bytes.ts";
 import { damagedRecords } from "../checkpoint-files.ts";
 import type { Checkpoint } from "../commit-log.ts";
 import type { LogView } from "../logged-record-store.ts";
-import type { RecordDirectory, RecordFile } from "../record-file.ts";
+import type { RecordDirectory } from "../record-directory.ts";
+import type { RecordFile } from "../record-file.ts";
 
 /** Of the records of one read, and half of what is kept. */
 const MOST_READ_BYTES = 64 * 1024 * 1024;

@@ -4,7 +4,8 @@ import type { MemoryFiles } from "../../files/memory-files.ts";
 import { MemoryRecordStore } from "../../memory-record-store.ts";
 import { type CheckpointFiles, recordFileName } from "../checkpoint-files.ts";
 import type { LogView } from "../logged-record-store.ts";
-import { RecordFile, writeRecordFile } from "../record-file.ts";
+import { RecordFile } from "../record-file.ts";
+import { writeRecordFile } from "../write-record-file.ts";
 
 export class MemoryView extends MemoryRecordStore implements LogView {
   batch: string | null = null;
@@ -23,9 +24,9 @@ export class MemoryView extends MemoryRecordStore implements LogView {
 
 export function recordFilesIn(files: MemoryFiles): CheckpointFiles {
   return {
-    write: async (store, signal) => {
+    write: async (store, options) => {
       const name = recordFileName(randomUUID());
-      await writeRecordFile(files, name, store, signal);
+      await writeRecordFile(files, name, store, options);
       return { name, bytes: 1, records: [...store.scan(0)].length };
     },
     open: (name, options) => RecordFile.open(files, name, options),
