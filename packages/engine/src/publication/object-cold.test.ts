@@ -1,6 +1,6 @@
 /** Servers that have nothing of a collection answer calls on it while its records and its index are still being fetched. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from "vitest";
 import {
   type CollectionRef,
   type JsonObject,
@@ -8,10 +8,13 @@ import {
   type WriteRecord,
   parseSearchRequest,
 } from "@sheaf/protocol";
+import { gatewayOf, nodeOf } from "../cluster/testing/test-nodes.ts";
 import type { Engine } from "../engine.ts";
 import { createHostedEngine } from "../host/create-hosted-engine.ts";
+import { partitionName } from "../storage/folder/partition-name.ts";
 import { ObjectServer } from "../storage/objects/testing/object-server.ts";
 import { PostgresServer } from "../storage/postgres/testing/postgres-server.ts";
+import { dividing } from "../testing/dividing.ts";
 import { INCLUDE, idsOf, listsOf, makeCollection, readAll, write } from "../testing/engine-fixtures.ts";
 import { end } from "../testing/host-ends.ts";
 import { INDEX, row, vector } from "../testing/indexed-folder.ts";
@@ -20,6 +23,7 @@ import { temporaryFolder } from "../testing/temporary-folder.ts";
 import { ObjectCluster, flipped, indexOf, segmentsIn } from "./testing/object-cluster.ts";
 
 const ROWS = 300;
+const PARTITIONS = 2;
 /** From here on records are not in the first MiB of the file. */
 const LATER = 100;
 /** So that files of segments do not fit what is read as they are opened. */
@@ -58,15 +62,22 @@ function cluster(): ObjectCluster {
 }
 
 /** A collection with most of its records in a file, and an index of fewer that is published. */
-async function filled(shared: ObjectCluster, engine: Engine): Promise<CollectionRef> {
+async function filled(
+  shared: ObjectCluster,
+  engine: Engine,
+  published: (ref: CollectionRef) => readonly CollectionRef[] = (ref) => [ref],
+): Promise<CollectionRef> {
   const ref = await makeCollection(engine);
   for (let from = 0; from < ROWS; from += 50)
     await write(engine, ref, "add", ...Array.from({ length: 50 }, (_, i) => longRow(from + i)));
   // Of neither the index that is published nor the file.
   await engine.delete(ref, { ids: ["r3", "r7", "r150"], where: null, limit: null });
-  await expect
-    .poll(() => shared.covers(ref), PATIENCE)
-    .toBeGreaterThanOrEqual(ROWS - INDEX.sizes.sizes.mutableRows);
+  // Partitions follow once they are read.
+  await engine.count(ref, ALL);
+  for (const each of published(ref))
+    await expect
+      .poll(() => shared.covers(each), PATIENCE)
+      .toBeGreaterThanOrEqual(ROWS - PARTITIONS * INDEX.sizes.sizes.mutableRows);
   await expect
     .poll(async () => {
       await write(engine, ref, "upsert", longRow(299));
@@ -317,4 +328,30 @@ it("a server that has nothing of a collection answers as others do, and has reco
   const records = await tellsOfRecords(parts);
   await shared.replaceObject(records.name, records.bytes);
   await followsSchema(parts);
+});
+
+it("a node that has nothing of partitions answers as others do before it has read them, and follows what these write", async () => {
+  const shared = cluster();
+  const one = dividing(await shared.open(), PARTITIONS);
+  const ref = await filled(shared, one, (whole) =>
+    Array.from({ length: PARTITIONS }, (_, n) => ({ ...whole, id: partitionName(whole.id, n) })),
+  );
+  const path = temporaryFolder();
+  const node = await nodeOf(await shared.open(path, "search"));
+  onTestFinished(() => node.listener.close());
+  // It has no other node to ask, and reads no more than partitions.
+  const gateway = await gatewayOf([node], 1);
+  onTestFinished(() => gateway.close());
+  const release = holdUp();
+  expect(await answers(gateway, ref)).toEqual(await answers(one, ref));
+  await one.delete(ref, { ids: ["r80", "r299", "r2"], where: null, limit: null });
+  await write(one, ref, "update", { ...longRow(81), document: "changed" });
+  await write(one, ref, "upsert", longRow(ROWS + 1), longRow(4));
+  expect(await answers(gateway, ref)).toEqual(await answers(one, ref));
+  for (let n = 0; n < PARTITIONS; n++)
+    expect(segmentsIn(indexOf(path, { ...ref, id: partitionName(ref.id, n) }))).toEqual([]);
+  release();
+  expect(await patiently(() => readAll(gateway, ref))).toEqual(await readAll(one, ref));
+  expect(await answers(gateway, ref)).toEqual(await answers(one, ref));
+  expect(shared.errors()).toEqual([]);
 });

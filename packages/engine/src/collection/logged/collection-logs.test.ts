@@ -4,27 +4,30 @@ import { MemoryFiles } from "../../storage/files/memory-files.ts";
 import type { CheckpointFiles } from "../../storage/log/checkpoint-files.ts";
 import { writeCheckpoint } from "../../storage/log/checkpoint-log.ts";
 import type { LoggedRecordStore } from "../../storage/log/logged-record-store.ts";
-import { addOne } from "../../storage/log/logged-record-store.suite.ts";
+import { addOne, idsIn } from "../../storage/log/logged-record-store.suite.ts";
 import { MemoryCommitLog } from "../../storage/log/memory-commit-log.ts";
+import { partitionOf } from "../../storage/log/partition-of.ts";
 import { MemoryView, recordFilesIn } from "../../storage/log/testing/memory-view.ts";
 import { NO_USAGE } from "../../storage/usage.ts";
-import { CollectionLogs } from "./collection-logs.ts";
+import { CollectionLogs, type ViewPlace } from "./collection-logs.ts";
 
 const IDS = ["a", "b", "c", "d"];
+
+/** Of a view of a log that needs no checkpoint. */
+function emptyPlace(): ViewPlace {
+  return {
+    open: () => new MemoryView(),
+    copy: () => expect.fail("no checkpoint is due"),
+    onProblem: (error) => expect.fail(String(error)),
+    remove: () => Promise.resolve(),
+  };
+}
 
 it("has two collections at a time answer before their records are here, also of those that are opened at once", async () => {
   const [log, files] = [new MemoryCommitLog(), recordFilesIn(new MemoryFiles())];
   const logs = new CollectionLogs(log, { most: NO_USAGE, files, coldFromBytes: 1 });
   const open = async (id: string): Promise<LoggedRecordStore> => {
-    const store = await logs.open(
-      { id, epoch: "epoch", tenant: "tenant" },
-      {
-        open: () => new MemoryView(),
-        copy: () => expect.fail("no checkpoint is due"),
-        onProblem: (error) => expect.fail(String(error)),
-        remove: () => Promise.resolve(),
-      },
-    );
+    const store = await logs.open({ id, epoch: "epoch", tenant: "tenant" }, emptyPlace());
     onTestFinished(() => store.close());
     return store;
   };
@@ -44,6 +47,41 @@ it("has two collections at a time answer before their records are here, also of 
   await cold[0]!.warming!.filled();
   await cold[1]!.close();
   expect((await Promise.all(IDS.map(open))).filter(({ isCold }) => isCold)).toHaveLength(2);
+});
+
+it("counts partitions that answer before their records are here by their share, and each has its own then", async () => {
+  const [log, files] = [new MemoryCommitLog(), recordFilesIn(new MemoryFiles())];
+  const logs = new CollectionLogs(log, { most: NO_USAGE, files, coldFromBytes: 0.1 });
+  const partitions = 4;
+  const open = async (id: string, partition?: number): Promise<LoggedRecordStore> => {
+    const store = await logs.open(
+      { id, epoch: "epoch", tenant: "tenant", partitions, ...(partition !== undefined && { partition }) },
+      emptyPlace(),
+    );
+    onTestFinished(() => store.close());
+    return store;
+  };
+  const opened: LoggedRecordStore[] = [];
+  const ids = Array.from({ length: 20 }, (_, i) => `r${i}`);
+  for (const id of ["a", "b", "c"]) {
+    const whole = await open(id);
+    for (const each of ids) await addOne(whole, each);
+    const at = { collection: id, state: whole.position, partitions };
+    await writeCheckpoint({ log, files }, at, whole, new Cancellation());
+    await addOne(whole, "later");
+    expect((await open(id)).isCold).toBe(false);
+    opened.push(...(await Promise.all(Array.from({ length: partitions }, (_, n) => open(id, n)))));
+  }
+  expect(opened.map(({ isCold }) => isCold)).toEqual([...Array(8).fill(true), ...Array(4).fill(false)]);
+  const found: string[] = [];
+  for (const [n, store] of opened.slice(0, partitions).entries()) {
+    await store.warming!.filled();
+    const own = idsIn(store);
+    expect(own.every((id) => partitionOf(id, partitions) === n)).toBe(true);
+    found.push(...own);
+  }
+  expect(new Set(found)).toEqual(new Set([...ids, "later"]));
+  expect(found).toHaveLength(ids.length + 1);
 });
 
 it("trims a log that nobody writes any more to what others have written last, and only once", async () => {
@@ -99,13 +137,11 @@ it("opens a few partitions of a tenant at a time, and those of another one besid
     const store = await logs.open(
       { id, epoch: "epoch", tenant: id, ...part },
       {
+        ...emptyPlace(),
         open: () => {
           begun.push(`${id} ${partition ?? "whole"}`);
           return new MemoryView();
         },
-        copy: () => expect.fail("no checkpoint is due"),
-        onProblem: (error) => expect.fail(String(error)),
-        remove: () => Promise.resolve(),
       },
     );
     await store.close();

@@ -36,8 +36,13 @@ const MOST_VIEWS = 4;
 /** Each finds that it is too much, and that there is room right after. */
 const MOST_COPIES = 8;
 
-/** Collections whose records are read behind their calls: each may take some 300 MB of memory until they are here. */
+/**
+ * Collections whose records are read behind their calls: each may take some 300 MB of memory until they are here. A partition takes
+ * its share of that, and counts so.
+ */
 const MOST_COLD = 2;
+/** Of one collection. */
+const COLD_UNITS = 64;
 /** Logs that nobody writes any more, which are trimmed sooner than they need it. */
 const QUIET_AT_ONCE = 2;
 /** Partitions of one tenant that are opened: each reads the log, and one read of a collection may ask for 64 of them. */
@@ -70,6 +75,7 @@ export class CollectionLogs {
   readonly #heads: HeadReader;
   readonly #options: CollectionLogsOptions;
   readonly #open = new Set<LoggedRecordStore>();
+  /** In units. */
   #cold = 0;
   readonly #quiet = new Slots(QUIET_AT_ONCE);
   readonly #openings = new TenantSlots(OPENING_PARTITIONS);
@@ -174,7 +180,8 @@ export class CollectionLogs {
           refresh: async () => opened?.refresh(),
         })
       : undefined;
-    const claimCold = (bytes: number): (() => void) | null => this.#claimCold(bytes);
+    const shares = isWhole ? 1 : (name.partitions ?? 1);
+    const claimCold = (bytes: number): (() => void) | null => this.#claimCold(bytes, shares);
     try {
       const places = { ...name, log, files, heads, view, checkpoints, quota, appendAttempts, claimCold };
       const store = await LoggedRecordStore.open({ ...places, onProblem });
@@ -189,11 +196,13 @@ export class CollectionLogs {
     }
   }
 
-  #claimCold(checkpointBytes: number): (() => void) | null {
+  /** @param shares Into how many of about the same size the checkpoint is cut, of which one is read. */
+  #claimCold(checkpointBytes: number, shares: number): (() => void) | null {
     const { checkpointAfterBytes = CHECKPOINT_AFTER_BYTES, coldFromBytes = checkpointAfterBytes / 8 } =
       this.#options;
-    if (checkpointBytes < coldFromBytes || this.#cold === MOST_COLD) return null;
-    this.#cold++;
-    return () => void this.#cold--;
+    const units = Math.ceil(COLD_UNITS / shares);
+    if (checkpointBytes / shares < coldFromBytes || this.#cold + units > MOST_COLD * COLD_UNITS) return null;
+    this.#cold += units;
+    return () => void (this.#cold -= units);
   }
 }

@@ -9,6 +9,7 @@ import {
   type ResultRecord,
 } from "@sheaf/protocol";
 import type { RowSet } from "../../index/row-set.ts";
+import { withData } from "../../storage/data-absent.ts";
 import { PageTraces, TraceBudget } from "../explain/traces.ts";
 import { countBefore, searchedRows } from "../explain/why-not.ts";
 import { DEFAULT_ROOM, talliedRows, withRoom } from "../facet/facets.ts";
@@ -266,6 +267,8 @@ export class LocalPartitionRead implements PartitionRead {
         reading,
       );
       this.#selected.set(selection, selected);
+      // What it needs may have to be fetched first.
+      selected.catch(() => this.#selected.delete(selection));
     }
     const rows = await context.times.measure("filter", () => selected);
     const rank = search?.rank ?? null;
@@ -281,12 +284,12 @@ export class LocalPartitionRead implements PartitionRead {
   }
 
   async #reading<T>(read: (view: RecordView, pace: Pace) => Promise<T>): Promise<T> {
-    const { pace, ticket, hold } = this.#options;
+    const { context, pace, ticket, hold } = this.#options;
     assert(this.#settled !== null, "the read has no state yet");
     const { view } = this.#settled;
     if (pace.isDue) await pace.breathe();
     try {
-      return await hold.use(() => read(view, pace));
+      return await hold.use(() => withData(context.reader, () => read(view, pace), pace.signal));
     } catch (error) {
       throw error instanceof StaleSnapshot ? overtaken(ticket.endedBy) : error;
     }

@@ -113,9 +113,9 @@ export class LoggedRecordStore extends ForwardingStore {
     const head = await heads.head(id);
     if (head === null) await log.create(id, { epoch, state: NO_STATE, owner });
     const isEmpty = view.batch === null && view.head.sequence === 0;
-    // A file's directory does not say whose partition a record is of; and without an index nobody reads before all is here.
-    const isPerhapsCold = isEmpty && head !== null && partitions === 1;
-    const warming = isPerhapsCold ? await WarmingView.open(options, head) : null;
+    // One of several partitions that is here as a whole has no index: nobody reads it before all is here.
+    const isPerhapsCold = isEmpty && head !== null && (partitions === 1 || part !== undefined);
+    const warming = isPerhapsCold ? await WarmingView.open({ ...options, part }, head) : null;
     if (isEmpty && warming === null) await readCheckpoint({ log, files }, id, view, { part });
     const store = new LoggedRecordStore(options, warming);
     await store.refresh().catch(async (error: unknown) => {

@@ -23,10 +23,17 @@ import type { RecordFile } from "../record-file.ts";
 
 /** Of the records of one read, and half of what is kept. */
 const MOST_READ_BYTES = 64 * 1024 * 1024;
+/** Of a partition at least. */
+const LEAST_READ_BYTES = 2 * 1024 * 1024;
 /** Reads that fetch at a time; whoever comes later mostly wants some of the same. */
 const READS_AT_ONCE = 2;
 /** Who asks for one mostly asks for the next ones, too. */
 const ROWS_AHEAD = 64;
+
+/** The partitions of a collection take together about what one of one partition takes. */
+export function readBytesOf(partitions = 1): number {
+  return Math.max(MOST_READ_BYTES / partitions, LEAST_READ_BYTES);
+}
 
 export class ColdView implements LogView {
   readonly #file: RecordFile;
@@ -70,7 +77,7 @@ export class ColdView implements LogView {
   static async open(
     file: RecordFile,
     checkpoint: Checkpoint,
-    mostReadBytes = MOST_READ_BYTES,
+    mostReadBytes = readBytesOf(),
   ): Promise<ColdView> {
     try {
       return new ColdView(file, await file.readDirectory(), { checkpoint, mostReadBytes });

@@ -16,9 +16,10 @@ import { type CheckpointPlaces, readCheckpoint } from "../checkpoint-log.ts";
 import { isRecordFile } from "../checkpoint-files.ts";
 import { type FoundHead, type LogSizes, LogTrimmed, ViewVoid } from "../commit-log.ts";
 import type { LogView } from "../logged-record-store.ts";
-import { ColdView } from "./cold-view.ts";
+import type { ViewedPart } from "../partition-of.ts";
+import { ColdView, readBytesOf } from "./cold-view.ts";
 
-/** All of it is read before the first answer, and is in memory. */
+/** All of it, or the share of a partition, is read before the first answer, and is in memory. */
 const MOST_LOG_BYTES = 128 * 1024 * 1024;
 /** Their directory is in memory. */
 const MOST_RECORDS = 4_000_000;
@@ -36,6 +37,8 @@ export interface WarmingPlaces extends CheckpointPlaces {
   readonly epoch: string;
   /** On this disk, with nothing in it. */
   readonly view: LogView;
+  /** Whose records alone the view has. */
+  readonly part?: ViewedPart | undefined;
   /** As of `LoggedStoreOptions`. */
   readonly claimCold?: ((checkpointBytes: number) => (() => void) | null) | undefined;
 }
@@ -76,7 +79,8 @@ export class WarmingView extends ForwardingStore implements LogView, PerhapsAbse
 
   /** `null`: the view is to be filled first, for lack of a file, or since that takes no longer. */
   static async open(places: WarmingPlaces, sizes: FoundHead & LogSizes): Promise<WarmingView | null> {
-    if (sizes.usage === null || sizes.bytes > MOST_LOG_BYTES) return null;
+    const { partitions = 1 } = places.part ?? {};
+    if (sizes.usage === null || sizes.bytes / partitions > MOST_LOG_BYTES) return null;
     const leave = places.claimCold?.(sizes.checkpointBytes) ?? null;
     if (leave === null) return null;
     let cold: ColdView | null = null;
@@ -237,9 +241,9 @@ export class WarmingView extends ForwardingStore implements LogView, PerhapsAbse
   }
 
   async #fillView(): Promise<void> {
-    const { id, view } = this.#places;
+    const { id, view, part } = this.#places;
     throwIfAborted(this.#closing);
-    await readCheckpoint(this.#places, id, view, { signal: this.#closing });
+    await readCheckpoint(this.#places, id, view, { part, signal: this.#closing });
     // Most of the log, beside what comes meanwhile.
     await this.#catchUp(this.#closing);
   }
@@ -260,16 +264,17 @@ export class WarmingView extends ForwardingStore implements LogView, PerhapsAbse
 
   /** Stores what the log has up to the state that is read. */
   async #catchUp(signal: CancelSignal): Promise<void> {
-    const { id, epoch, log, view } = this.#places;
+    const { id, epoch, log, view, part } = this.#places;
     const { sequence } = this.head;
     if (view.head.sequence >= sequence) return;
-    const batches = await log.read(id, { epoch, sequence: view.head.sequence, batch: view.batch ?? "" });
+    const after = { epoch, sequence: view.head.sequence, batch: view.batch ?? "" };
+    const batches = await log.read(id, after, part?.partition);
     if (batches === "trimmed") throw new ViewVoid();
     try {
       for await (const batch of batches) {
         if (batch.sequence > sequence) return;
         throwIfAborted(signal);
-        const change = await runInTurns(decodeBatch(batch, id));
+        const change = await runInTurns(decodeBatch(batch, id, part?.partition));
         await view.follow(() => change, batch.id);
       }
     } catch (error) {
@@ -288,13 +293,15 @@ export class WarmingView extends ForwardingStore implements LogView, PerhapsAbse
 }
 
 /** `null`: it cannot be read so. */
-async function openCold({ id, log, files }: WarmingPlaces): Promise<ColdView | null> {
+async function openCold({ id, log, files, part }: WarmingPlaces): Promise<ColdView | null> {
   const checkpoint = files && (await log.checkpoint(id));
   if (!checkpoint || !isRecordFile(checkpoint.place)) return null;
-  const file = await files.open(checkpoint.place).catch((error: unknown) => unlessDamaged(error));
+  const file = await files.open(checkpoint.place, { part }).catch((error: unknown) => unlessDamaged(error));
   if (file === null) return null;
-  if (file.records <= MOST_RECORDS && file.head.sequence === checkpoint.sequence)
-    return ColdView.open(file, checkpoint);
+  // The directory of a file that is not cut does not say whose partition a record is of.
+  const isOwn = part === undefined || file.isOfPart;
+  if (isOwn && file.records <= MOST_RECORDS && file.head.sequence === checkpoint.sequence)
+    return ColdView.open(file, checkpoint, readBytesOf(part?.partitions));
   await file.close();
   return null;
 }
