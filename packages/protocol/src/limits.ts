@@ -89,6 +89,11 @@ const table = {
     over: 412,
     doc: "Operations of a collection for which deletions are remembered. An older read token is stale.",
   },
+  trackedOperationsOfSmall: {
+    value: 4_096,
+    over: 412,
+    doc: "The same of a small collection that shares a file with others: what it remembers would soon be larger than what it holds.",
+  },
   forkEdges: { value: 256, over: 422, doc: "Forks in the fork tree of a collection." },
   advertisedBatchSize: {
     value: 5_461,

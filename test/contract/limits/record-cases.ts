@@ -76,17 +76,24 @@ export const RECORD_CASES = {
       read_ids: times(size, (i) => `r${i}`),
     });
   }, /^read_ids/u),
-  trackedOperations: bySize(async (bench, size) => {
-    const path = await bench.collection();
-    await bench.ask(`POST ${path}/add`, { json: ONE });
-    const token = await readToken(bench, path);
-    for (let left = size; left > 0; left -= 100_000) {
-      const ids = times(Math.min(left, 100_000), () => "a");
-      await bench.ask(`POST ${path}/add`, { json: { ids, embeddings: ids.map(() => [1, 2]) } });
-    }
-    return commit(bench, path, { read_token: token, read_ids: ["a"] });
-  }, /token/u),
+  // More than share a file.
+  trackedOperations: bySize((bench, size) => afterOperations(bench, size, 2_001), /token/u),
+  // Old ones are forgotten some hundreds at a time.
+  trackedOperationsOfSmall: bySize((bench, size) => afterOperations(bench, size, 1), /token/u, 600),
 } satisfies { readonly [name in LimitName]?: CaseOf };
+
+/** A commit after so many operations since its read, in a collection of so many records. */
+async function afterOperations(bench: Bench, operations: number, records: number): Promise<Outcome> {
+  const path = await bench.collection();
+  const add = (ids: readonly string[]): Promise<unknown> =>
+    bench.ask(`POST ${path}/add`, { json: { ids, embeddings: ids.map(() => [1, 2]) } });
+  await add(times(records, (i) => `r${i}`));
+  const token = await readToken(bench, path);
+  // A write that may make it larger than a shared file takes has it moved first.
+  const most = records === 1 ? 1_000 : 100_000;
+  for (let left = operations; left > 0; left -= most) await add(times(Math.min(left, most), () => "r0"));
+  return commit(bench, path, { read_token: token, read_ids: ["r0"] });
+}
 
 /** Ten, as a body of that size could not bring them. */
 /** A document to a collection that embeds. */

@@ -9,13 +9,14 @@ import {
   type StoreChange,
   type StoreView,
   type StoredChange,
-  oldestTracked,
 } from "./record-store.ts";
 import type { StoredRecord } from "./stored-record.ts";
 
 export interface RecordStoreSuite {
   readonly name: string;
   readonly open: () => RecordStore | Promise<RecordStore>;
+  /** Operations that it has to remember; by default `LIMITS.trackedOperations`. */
+  readonly tracked?: number;
 }
 
 export function storedRecord(offset: number, fields: Partial<StoredRecord> = {}): StoredRecord {
@@ -69,7 +70,7 @@ function bringUpToDate(
   }
 }
 
-export function recordStoreSuite({ name, open }: RecordStoreSuite): void {
+export function recordStoreSuite({ name, open, tracked = LIMITS.trackedOperations }: RecordStoreSuite): void {
   describe(`behaviour of the ${name}`, () => {
     let store: RecordStore;
 
@@ -169,8 +170,7 @@ export function recordStoreSuite({ name, open }: RecordStoreSuite): void {
       expect([...store.removedAfter(4)]).toEqual(["r0", "r2"]);
       expect([...store.removedAfter(5)]).toEqual(["r2"]);
       expect([...store.removedAfter(6)]).toEqual([]);
-      const late = LIMITS.trackedOperations + 300;
-      expect(oldestTracked({ ...store.head, sequence: late })).toBe(300);
+      const late = tracked + 300;
       await remove(3, late);
       expect([...store.removedAfter(0)]).toEqual(["r3"]);
     });
@@ -227,7 +227,7 @@ export function recordStoreSuite({ name, open }: RecordStoreSuite): void {
       const skipTo = (sequence: number): Promise<StoreChange> =>
         store.apply(({ head }) => ({ head: { ...head, sequence }, puts: [], removes: [] }));
       store.keepChangesAfter(10);
-      await skipTo(LIMITS.trackedOperations + 700);
+      await skipTo(tracked + 700);
       expect(store.completeFrom).toBeLessThanOrEqual(10);
       expect(changesAfter(10)).toHaveLength(590);
       await skipTo(1_000_800);
@@ -235,7 +235,7 @@ export function recordStoreSuite({ name, open }: RecordStoreSuite): void {
       expect(store.completeFrom).toBeLessThanOrEqual(800);
       store.keepChangesAfter(2_000_000);
       await skipTo(1_000_900);
-      expect(store.completeFrom).toBeLessThanOrEqual(1_000_900 - LIMITS.trackedOperations);
+      expect(store.completeFrom).toBeLessThanOrEqual(1_000_900 - tracked);
       expect(store.changesAfter(store.completeFrom - 1)).toBe("trimmed");
       expect(changesAfter(store.completeFrom)).toEqual([]);
       expect([...store.scan(0)]).toHaveLength(600);

@@ -40,7 +40,7 @@ export interface StoreView {
   readInSteps(offset: number, into?: Float32Array): Steps<StoredRecord | null>;
   /** Throws `DataAbsent`, of all at once, where some of these are to be fetched before they can be read; left out: none is. */
   require?(offsets: Iterable<number>): void;
-  /** Ids that operations after `sequence` removed, oldest first; complete from `oldestTracked` on. */
+  /** Ids that operations after `sequence` removed, oldest first; complete from `oldestTracked` and `completeFrom` on. */
   removedAfter(sequence: number): Iterable<string>;
 }
 
@@ -61,10 +61,18 @@ export function oldestTracked(head: StoreHead): number {
 /** Beyond so many operations, making an index from all records takes no longer than bringing an old one up to date. */
 const MOST_KEPT_OPERATIONS = 1_000_000;
 
-/** Up to which operation a store with this head may forget what was changed. `keptFrom`: as it was asked to keep. */
-export function forgettable(head: StoreHead, keptFrom: number): number {
-  const most = Math.max(0, head.sequence - MOST_KEPT_OPERATIONS);
-  return Math.max(most, Math.min(keptFrom, oldestTracked(head)));
+/**
+ * Up to which operation a store with this head may forget what was changed.
+ *
+ * @param keptFrom As it was asked to keep.
+ * @param tracked Operations that it has to remember in any case.
+ */
+export function forgettable(
+  { sequence }: StoreHead,
+  keptFrom: number,
+  tracked: number = LIMITS.trackedOperations,
+): number {
+  return Math.max(0, sequence - MOST_KEPT_OPERATIONS, Math.min(keptFrom, sequence - tracked));
 }
 
 /** Told of a record that cannot be read. */

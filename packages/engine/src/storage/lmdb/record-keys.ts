@@ -13,7 +13,7 @@ export const RECORD_KEYS = {
   ids: Uint8Array.of(ID_PREFIX),
   /** Above every id key, and below every offset key. */
   afterIds: Uint8Array.of(ID_PREFIX + 1),
-  /** Above every offset key. */
+  /** Above every offset key, and below every removal key. An entry that says nothing may lie there: `putFence`. */
   afterOffsets: Uint8Array.of(OFFSET_PREFIX + 1),
   /** Above every removal key, and below every change key. */
   afterRemovals: Uint8Array.of(REMOVAL_PREFIX + 1),

@@ -6,10 +6,12 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { temporaryFolder } from "../../testing/temporary-folder.ts";
 import { createDiskSpace } from "../folder/disk-space.ts";
 import { type StoreChange, type StoreView, EMPTY_HEAD } from "../record-store.ts";
+import { LIMITS } from "@sheaf/protocol";
 import { recordStoreSuite, storedRecord } from "../record-store.suite.ts";
 import type { StoredRecord } from "../stored-record.ts";
 import { EVERY_KEY } from "./key-range.ts";
 import { LmdbEnvironment } from "./lmdb-environment.ts";
+import { LmdbFile } from "./lmdb-file.ts";
 import { LmdbRecordStore } from "./lmdb-record-store.ts";
 import { ownEnvironment } from "./own-environment.ts";
 import { RECORD_KEYS, idKey, offsetKey } from "./record-keys.ts";
@@ -34,6 +36,7 @@ function openIn(stores: SharedStores, id: string): LmdbRecordStore {
 recordStoreSuite({
   name: "record store in a shared environment",
   open: () => openIn(suiteStores, randomUUID()),
+  tracked: LIMITS.trackedOperationsOfSmall,
 });
 
 /** Ids that share one environment. */
@@ -80,6 +83,33 @@ describe("stores in one environment", () => {
     expect([a.idAt(1), b.idAt(1)]).toEqual(["r1", null]);
     await Promise.all([a.close(), b.close()]);
     expect(readdirSync(join(path, "shared"))).toEqual(["00"]);
+  });
+
+  it("keep two vectors of 384 numbers a page as records come and go", async () => {
+    const opened = neighbours(2).map((id) => openIn(stores, id));
+    const [records, rounds, step] = [120, 160, 40];
+    const embedding = new Float32Array(384).fill(1);
+    for (let round = 0; round < rounds; round++) {
+      for (const store of opened) {
+        const { sequence, nextOffset } = store.head;
+        const count = round === 0 ? records : step;
+        const puts = Array.from({ length: count }, (_, i) =>
+          storedRecord(nextOffset + i, { sequence: sequence + 1 + i, embedding }),
+        );
+        await store.apply(batch(sequence + count, puts));
+        const removes = Array.from({ length: round === 0 ? 0 : step }, (_, i) => {
+          const offset = nextOffset - records + i;
+          return { id: `r${offset}`, offset, sequence: sequence + count + 1 + i };
+        });
+        await store.apply(batch(sequence + count + removes.length, [], removes));
+      }
+    }
+    await Promise.all(opened.map((store) => store.close()));
+    const file = new LmdbFile(join(path, "shared", "00", "data.mdb"));
+    const pages = file.meta.main.leafPages;
+    file.close();
+    // What leads to records, and what remembers the changes, has pages of its own.
+    expect(pages).toBeLessThan(records + 100);
   });
 
   it("share commits, and each fails alone", async () => {

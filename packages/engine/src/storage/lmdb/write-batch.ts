@@ -1,4 +1,5 @@
 /** Puts one batch of a record store into its entries: records, what leads to them, what was changed, and the head last. */
+import { LIMITS } from "@sheaf/protocol";
 import { type RemovedRecord, type StoreChange, forgettable } from "../record-store.ts";
 import { addedRecords } from "../usage.ts";
 import { recordBytes } from "../values/record-bytes.ts";
@@ -20,6 +21,10 @@ import { RECORD_KEYS, idKey, offsetKey, removalKey } from "./record-keys.ts";
 /** Fixed part of a value, its two keys and the tree above them. */
 const BYTES_PER_RECORD = 256;
 
+/** Of a value: at most four of these fit a page. */
+const FEW_PER_PAGE_BYTES = 800;
+const FENCE = Uint8Array.of(0);
+
 export interface BatchContext {
   readonly writer: ValueWriter;
   readonly before: HeadValue;
@@ -36,8 +41,10 @@ export function* writeBatch(
   context: BatchContext,
 ): Generator<void, StoreChange> {
   const { before, writer, keptFrom } = context;
-  const { completeFrom } = before;
-  const upTo = forgettable(change.head, keptFrom);
+  const { completeFrom, counts } = before;
+  // Only what shares an environment has counts.
+  const tracked = counts === null ? LIMITS.trackedOperations : LIMITS.trackedOperationsOfSmall;
+  const upTo = forgettable(change.head, keptFrom, tracked);
   const added = change.removes.length + change.puts.length;
   const known = yield* forgetChanges(space, { completeFrom, upTo, added });
   yield* removeRecords(space, change.removes);
@@ -87,6 +94,17 @@ function* removeRecords(space: EntrySpace, removes: readonly RemovedRecord[]): G
   }
 }
 
+/**
+ * An entry behind the last record. Where a new entry has no room behind the last one of a page, LMDB takes that one along to
+ * the next page: of two records that fill a page one stays, and all pages end half full. With an entry behind it, the page is
+ * divided between the old record and the new one. Where many records fit a page it would be divided in the middle, so
+ * these have no such entry.
+ */
+function putFence(space: EntrySpace, bytes: number): void {
+  if (bytes < FEW_PER_PAGE_BYTES || space.peek(RECORD_KEYS.afterOffsets) !== null) return;
+  space.put(RECORD_KEYS.afterOffsets, FENCE, true);
+}
+
 /** Throws before anything of it is stored where there is no room for it. */
 function* putRecords(
   space: EntrySpace,
@@ -110,6 +128,7 @@ function* putRecords(
     else growth.append(key.length, value.length);
     space.put(key, value, made !== undefined);
     if (isNew) {
+      if (record.offset === nextOffset) putFence(space, value.length);
       const id = idKey(record.id);
       growth.insertId(id.length, key.length);
       space.put(id, key);
