@@ -51,7 +51,10 @@ it("an index node publishes each partition, and a server that has nothing takes 
   for (const partition of partitions) {
     const published = await shared.segments(partition);
     expect(published.length).toBeGreaterThan(0);
-    expect(segmentsIn(indexOf(folder, partition))).toEqual(expect.arrayContaining([...published]));
+    // It has answered before, from the object store.
+    await expect
+      .poll(() => segmentsIn(indexOf(folder, partition)))
+      .toEqual(expect.arrayContaining([...published]));
   }
   expect(shared.errors()).toEqual([]);
   for (const name of ["divided", "whole"]) await search.deleteCollection({ ...AT, name });
