@@ -9,6 +9,7 @@ import {
   type StoreChange,
   type StoreView,
   type StoredChange,
+  oldestTracked,
 } from "./record-store.ts";
 import type { StoredRecord } from "./stored-record.ts";
 
@@ -171,6 +172,7 @@ export function recordStoreSuite({ name, open, tracked = LIMITS.trackedOperation
       expect([...store.removedAfter(5)]).toEqual(["r2"]);
       expect([...store.removedAfter(6)]).toEqual([]);
       const late = tracked + 300;
+      expect(oldestTracked({ ...store.head, sequence: late }, tracked)).toBe(300);
       await remove(3, late);
       expect([...store.removedAfter(0)]).toEqual(["r3"]);
     });

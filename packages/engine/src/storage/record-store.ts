@@ -53,9 +53,9 @@ export function sequenceIn(
   return store.readVector(offset)?.sequence ?? null;
 }
 
-/** The oldest state of a store from which on it has to know every record that was removed. */
-export function oldestTracked(head: StoreHead): number {
-  return Math.max(0, head.sequence - LIMITS.trackedOperations);
+/** The oldest state from which on a store knows every record that was removed, if it remembers so many operations. */
+export function oldestTracked(head: StoreHead, operations: number = LIMITS.trackedOperations): number {
+  return Math.max(0, head.sequence - operations);
 }
 
 /** Beyond so many operations, making an index from all records takes no longer than bringing an old one up to date. */
@@ -67,12 +67,11 @@ const MOST_KEPT_OPERATIONS = 1_000_000;
  * @param keptFrom As it was asked to keep.
  * @param tracked Operations that it has to remember in any case.
  */
-export function forgettable(
-  { sequence }: StoreHead,
-  keptFrom: number,
-  tracked: number = LIMITS.trackedOperations,
-): number {
-  return Math.max(0, sequence - MOST_KEPT_OPERATIONS, Math.min(keptFrom, sequence - tracked));
+export function forgettable(head: StoreHead, keptFrom: number, tracked?: number): number {
+  return Math.max(
+    oldestTracked(head, MOST_KEPT_OPERATIONS),
+    Math.min(keptFrom, oldestTracked(head, tracked)),
+  );
 }
 
 /** Told of a record that cannot be read. */

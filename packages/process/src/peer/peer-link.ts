@@ -197,7 +197,10 @@ export class PeerLink {
         else this.#hooks.onEvent?.(name, value, this);
       },
     });
-    const watched: RpcClient = new RpcClient(signs, { closedError, onEvent: () => hear(watched) });
+    const watched: RpcClient = new RpcClient(signs, {
+      closedError,
+      onEvent: (name) => name === LEAVING_EVENT && hear(watched),
+    });
     return { client, watched };
   }
 
