@@ -12,6 +12,8 @@ const MIB = 1024 * 1024;
 const WITHIN_MIB = 1_500;
 const RECORDS = 3_000;
 const BYTES = 24 * MIB;
+/** A collection with as much is not small any more. */
+const OWN_FILE_BYTES = 4.5 * MIB;
 const COLLECTIONS = 20;
 const DATABASES = 3;
 const REPLY_BYTES = 4 * MIB;
@@ -104,12 +106,14 @@ describe("quotas, approached by 32 writers at once", () => {
     await stage.unharmed(WITHIN_MIB, async () => {
       expect(await write(tenant, first, "whole", BYTES / 2)).toBe(200);
       expect(await write(tenant, others[0]!, "more", BYTES / 2)).toBe(OVER_QUOTA);
+      // Small ones share a file, and are counted in other units.
+      for (const path of others) expect(await write(tenant, path, "own", OWN_FILE_BYTES)).toBe(200);
       await fillUp(tenant, others);
       expect(usedBytes(paths)).toBeLessThanOrEqual(BYTES);
       expect(usedBytes(paths)).toBeGreaterThan(0.8 * BYTES);
       // Growing what is there is a write like any other; getting smaller always fits.
       expect(await write(tenant, first, "whole", 0.6 * BYTES)).toBe(OVER_QUOTA);
-      expect(await write(tenant, others[0]!, "0-0", 1)).toBe(200);
+      expect(await write(tenant, others[0]!, "own", 1)).toBe(200);
       // A write that is under way when its collection goes must not count what is gone.
       const writing = writers(() => upsertUntilGone(tenant, first, "whole"));
       await sleep(200);

@@ -1,5 +1,6 @@
 /** Quotas of tenants, at their bounds and over them. */
 import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
 import { type CollectionRef, type WriteRecord, parseCreateCollection } from "@sheaf/protocol";
 import { afterEach, describe, expect, it } from "vitest";
 import { NO_DATABASE } from "./collection/logged/database-measure.ts";
@@ -7,6 +8,7 @@ import { NO_QUOTAS, type TenantQuotas } from "./collection/tenant-quotas.ts";
 import type { Engine } from "./engine.ts";
 import { createLocalEngine } from "./create-local-engine.ts";
 import type { LocalEngineOptions } from "./local-engine-options.ts";
+import { DataFolder } from "./storage/folder/data-folder.ts";
 import { AT, makeCollection, record, write } from "./testing/engine-fixtures.ts";
 import { temporaryFolder } from "./testing/temporary-folder.ts";
 
@@ -162,6 +164,27 @@ describe("bytes of a tenant", () => {
     // What is on the disk now lets nothing in either: what was counted is what there is.
     const reopened = await open({ bytes: written * document.length }, { dataFolder });
     await expect(add(reopened, refs[0]!, "more")).rejects.toMatchObject(EXCEEDED);
+  });
+
+  it("are not exceeded by a collection that takes whole pages once it is not small any more", async () => {
+    const [bytes, dataFolder] = [100_000, temporaryFolder()];
+    const shareStores = { records: 100, bytes: 60_000 };
+    const engine = await open({ bytes }, { dataFolder, shareStores });
+    const ref = await makeCollection(engine);
+    // Of these a share holds twice as many as as many bytes of pages do.
+    const put = (on: Engine, id: number): Promise<void> =>
+      write(on, ref, "add", record(`r${id}`, { document: "x".repeat(2_100) }));
+    const fill = async (): Promise<void> => {
+      for (let i = 0; i < 100; i++) await put(engine, i);
+    };
+    await expect(fill()).rejects.toMatchObject(EXCEEDED);
+    const hasOwnFile = (): boolean => existsSync(new DataFolder(dataFolder).collectionFile(ref.id));
+    expect(await engine.count(ref, EVERYTHING)).toBeGreaterThan(shareStores.bytes / 2_200);
+    expect(hasOwnFile()).toBe(false);
+    await engines.pop()?.close();
+    const larger = await open({ bytes: 4 * bytes }, { dataFolder, shareStores });
+    await put(larger, 100);
+    await expect.poll(hasOwnFile, { timeout: 20_000 }).toBe(true);
   });
 
   it("have room for a fork whole or not at all, also for two at once", async () => {

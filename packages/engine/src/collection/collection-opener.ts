@@ -46,7 +46,7 @@ import { OpenCollection } from "./open-collection.ts";
 import type { PooledOpening } from "./collection-pool.ts";
 import { SHARE_LIMITS, type ShareLimits, StoreMover } from "./store-mover.ts";
 import { requireCaughtUp } from "./require-caught-up.ts";
-import type { CollectionUsage, TenantBudgets } from "./tenant-quotas.ts";
+import type { CollectionUsage, TenantBudget, TenantBudgets } from "./tenant-quotas.ts";
 
 /** What must not be opened, and the words for it. */
 export interface QuarantinedStore {
@@ -197,7 +197,7 @@ export class CollectionOpener {
         if (logged === undefined) requireCaughtUp(store.head, known, collectionName(id));
         const common = { store, logged, copyTo: stored.copyTo.bind(stored), schema: known.schema, scanPool };
         const usedBytes = (): number => logged?.keptBytes ?? stored.usedBytes;
-        const mover = known.shared ? this.#moverOf(known, stored) : undefined;
+        const mover = known.shared ? this.#moverOf(known, stored, budget) : undefined;
         const tells = this.#options.logs?.changesNothing !== true;
         const counts = tells && !isPartition;
         const dirty = counts && ((await checkpoints.isDirty(id)) || differs(store.head, known));
@@ -269,10 +269,10 @@ export class CollectionOpener {
     return archive === null ? undefined : { begin: () => archive.begin(id) };
   }
 
-  #moverOf({ id, tenant }: CollectionEntry, store: LmdbRecordStore): StoreMover {
+  #moverOf({ id, tenant }: CollectionEntry, store: LmdbRecordStore, budget: TenantBudget | null): StoreMover {
     const { catalog, folder, shareLimits, onLeft } = this.#options;
     return new StoreMover({
-      ...{ id, store, folder, onLeft, limits: shareLimits ?? SHARE_LIMITS },
+      ...{ id, store, folder, budget, onLeft, limits: shareLimits ?? SHARE_LIMITS },
       own: () => this.#ownEnvironment(id, tenant),
       leave: () => catalog.shares.leave(id),
     });

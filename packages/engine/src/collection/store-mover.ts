@@ -12,6 +12,7 @@ import { placeStore } from "../storage/folder/replace-store.ts";
 import type { EntrySource } from "../storage/lmdb/entry-space.ts";
 import { NO_ENTRIES } from "../storage/values/value-codec.ts";
 import type { LmdbRecordStore } from "../storage/lmdb/lmdb-record-store.ts";
+import type { TenantBudget } from "./tenant-quotas.ts";
 
 /** What a collection may hold in a shared environment. */
 export interface ShareLimits {
@@ -23,7 +24,7 @@ export interface ShareLimits {
 }
 
 export const SHARE_LIMITS: ShareLimits = Object.freeze({ records: 2_000, bytes: 4 * 2 ** 20 });
-/** After one that failed, for lack of room say. */
+/** After one that failed, for lack of room say, or that does not fit the quota. */
 const RETRY_MS = 60_000;
 
 export interface StoreMoverOptions {
@@ -35,6 +36,8 @@ export interface StoreMoverOptions {
   readonly own: () => EntrySource;
   /** Has the catalog name it; `false`: the collection was dropped. */
   readonly leave: () => Promise<boolean>;
+  /** Entries of an environment of its own take whole pages, which is more. */
+  readonly budget: TenantBudget | null;
   /** The share is left behind. */
   readonly onLeft: () => void;
 }
@@ -64,22 +67,21 @@ export class StoreMover {
 
   /** No batch may be under way, and none may begin. */
   async move(): Promise<void> {
-    const { id, store, folder, own, leave, onLeft } = this.#options;
+    const { id, store, folder, own, leave, budget, onLeft } = this.#options;
     if (!this.isShared) return;
     const staged = folder.newTrash();
     try {
       await store.copyTo(staged);
       placeStore(staged, folder.collection(id));
-      const isThere = await store.moveTo(own(), leave);
-      if (!isThere) this.#removeCopy();
-    } catch (error) {
-      this.#notBefore = performance.now() + RETRY_MS;
-      if (this.isShared) this.#removeCopy();
-      throw error;
+      const isThere = await store.moveTo(own(), (bytes) => budget?.move(id, bytes, leave) ?? leave());
+      if (isThere) onLeft();
     } finally {
+      if (this.isShared) {
+        this.#notBefore = performance.now() + RETRY_MS;
+        this.#removeCopy();
+      }
       await rm(staged, { recursive: true, force: true });
     }
-    onLeft();
   }
 
   #removeCopy(): void {

@@ -6,7 +6,7 @@
  */
 import { type Steps, afterSteps } from "../storage/steps.ts";
 import type { StoreChange, StoreView } from "../storage/record-store.ts";
-import { type Usage, addedRecords, isBounded, requireFits } from "../storage/usage.ts";
+import { NO_USAGE, type Usage, addedRecords, fits, isBounded, requireFits } from "../storage/usage.ts";
 
 /** Of one tenant; 0: no bound. */
 export interface TenantQuotas {
@@ -59,8 +59,12 @@ export class TenantBudget {
 
   /** Throws 422 unless so many more records and bytes fit. What does not grow always fits. */
   require(records: number, bytes: number): void {
-    const kept = { records: this.records + this.#pending, bytes: this.bytes + this.#pendingBytes };
-    requireFits({ records, bytes }, kept, this.#quotas);
+    requireFits({ records, bytes }, this.#kept, this.#quotas);
+  }
+
+  /** With what is under way. */
+  get #kept(): Usage {
+    return { records: this.records + this.#pending, bytes: this.bytes + this.#pendingBytes };
   }
 
   /** A collection that comes whole, as a fork does: it has to fit whole. `copy` makes it and says what it holds. */
@@ -78,6 +82,24 @@ export class TenantBudget {
     } finally {
       this.#pending -= usage.records;
       this.#pendingBytes -= usage.bytes;
+    }
+  }
+
+  /**
+   * A collection that goes where it takes so many bytes: what that is more has to fit. `go` says whether it went; `false`:
+   * it does not fit, or did not go. No batch of it may be under way.
+   */
+  async move(id: string, bytes: number, go: () => Promise<boolean>): Promise<boolean> {
+    const before = this.#collections.get(id) ?? NO_USAGE;
+    const growth = Math.max(0, bytes - before.bytes);
+    if (!fits({ records: 0, bytes: growth }, this.#kept, this.#quotas)) return false;
+    this.#pendingBytes += growth;
+    try {
+      const isGone = await go();
+      if (isGone) this.setUsage(id, { ...before, bytes });
+      return isGone;
+    } finally {
+      this.#pendingBytes -= growth;
     }
   }
 

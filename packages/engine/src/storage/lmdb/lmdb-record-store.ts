@@ -364,14 +364,14 @@ export class LmdbRecordStore implements RecordStore {
   }
 
   /**
-   * From now on its entries are there, where a copy of all of them is, once `commit` has said so; `false`: it says no, and they
-   * are where they were. No batch may be under way, and none may begin; reads go on.
+   * From now on its entries are there, where a copy of all of them is, once `commit`, told how many bytes they take there, has
+   * said so; `false`: it says no, and they are where they were. No batch may be under way, and none may begin; reads go on.
    */
-  async moveTo(source: EntrySource, commit: () => Promise<boolean>): Promise<boolean> {
+  async moveTo(source: EntrySource, commit: (bytes: number) => Promise<boolean>): Promise<boolean> {
     const [before, space] = [this.#space, source.find()];
     let isMoved = false;
     try {
-      isMoved = await commit();
+      isMoved = await commit(space?.whole?.usedBytes ?? 0);
     } finally {
       if (!isMoved) await space?.close();
     }
