@@ -1,6 +1,6 @@
 /**
- * Loads what searches look at of segments that were opened from files: first the codes of all, which any search needs, then
- * bf16 of all vectors, so that rows are scored without reading a hundred of them one by one for each segment, then the columns
+ * Loads what searches look at of segments that were opened from files: first the codes of all, which any search needs, and beside
+ * them bf16 of all vectors, so that rows are scored without reading a hundred of them one by one for each segment, then the columns
  * that filters are likely to ask for, and last the lower halves, of which a search reads some ten; all but codes while the
  * memory has room. In steps of less than a millisecond, vectors with the help of a thread that checks them. A search that
  * comes before reads what it needs itself.
@@ -73,10 +73,15 @@ export class SegmentLoader {
     // What a segment that is gone had claimed was given back when it went.
     if (this.#loading !== null && !this.#has(this.#loading.entry)) this.#loading = null;
     if (this.#failure !== null) throw this.#failure;
+    // Reading with the thread goes on beside everything else.
+    this.#read("none");
     this.#loading ??= this.#codes() ?? this.#rows("none");
-    if (this.#loading === null && this.#columns.step()) return true;
-    this.#loading ??= this.#rows("bf16");
-    if (this.#loading === null) return false;
+    if (this.#loading === null) {
+      if (this.#columns.step()) return true;
+      this.#read("bf16");
+      this.#loading = this.#rows("bf16");
+      if (this.#loading === null) return false;
+    }
     if (this.#loading.steps.next().done === true) this.#loading = null;
     return true;
   }
@@ -95,18 +100,33 @@ export class SegmentLoader {
     return null;
   }
 
-  /** More of the vectors of a segment that has so much of them. */
+  /** More of the vectors of a segment that has so much of them, with the thread. */
+  #read(had: RowsKept): void {
+    const { reader } = this.#options;
+    if (this.#isReading || reader?.isClosed !== false) return;
+    const found = this.#more(had);
+    if (found === null) return;
+    const { entry } = found.file;
+    void this.#readRows(found.file, found.next, {
+      reader,
+      mayGoOn: () => this.#mayRead(entry, had !== "none"),
+    });
+  }
+
+  /** The same without it. */
   #rows(had: RowsKept): Loading | null {
-    if (this.#isReading) return null;
+    if (this.#options.reader?.isClosed === false) return null;
+    const found = this.#more(had);
+    if (found === null) return null;
+    const { entry, dense } = found.file;
+    return { entry, steps: dense.loadRows(found.next), isRest: had !== "none" };
+  }
+
+  /** Has taken memory for it; `null`: there is nothing, or no room. */
+  #more(had: RowsKept): { readonly file: FileSegment; readonly next: RowsKept } | null {
     for (const file of this.#inFiles()) {
-      const { entry, dense, memory } = file;
-      const next = dense.kept === had ? takeNextRows(memory, dense) : null;
-      if (next === null) continue;
-      const { reader } = this.#options;
-      const isRest = had !== "none";
-      if (reader?.isClosed !== false) return { entry, steps: dense.loadRows(next), isRest };
-      void this.#readRows(file, next, { reader, mayGoOn: () => this.#mayRead(entry, isRest) });
-      return null;
+      const next = file.dense.kept === had ? takeNextRows(file.memory, file.dense) : null;
+      if (next !== null) return { file, next };
     }
     return null;
   }

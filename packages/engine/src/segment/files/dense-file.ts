@@ -146,14 +146,22 @@ export class DenseFile implements DenseSource {
   async readRows(segment: DenseSegment, kept: RowsKept, { reader, mayGoOn }: ReadBeside): Promise<boolean> {
     for (const { section, into } of this.#rowRegions(segment, kept, segment.kept)) {
       const { rowBytes, rowsPerRead } = section;
-      for (let next = 0; next < segment.capacity;) {
-        if (!(await mayGoOn())) return false;
-        const reads: Promise<void>[] = [];
-        for (; reads.length < READS_AT_A_TIME && next < segment.capacity; next += rowsPerRead) {
+      const reads = new Set<Promise<void>>();
+      try {
+        for (let next = 0; next < segment.capacity; next += rowsPerRead) {
+          if (reads.size === READS_AT_A_TIME) await Promise.race(reads);
+          if (!(await mayGoOn())) return false;
           const slice = into.subarray(next * rowBytes, (next + rowsPerRead) * rowBytes);
-          reads.push(section.readWith(reader, slice, next));
+          const read = section.readWith(reader, slice, next);
+          reads.add(read);
+          void read.then(
+            () => reads.delete(read),
+            () => {},
+          );
         }
         await Promise.all(reads);
+      } finally {
+        await Promise.allSettled(reads);
       }
     }
     return true;
