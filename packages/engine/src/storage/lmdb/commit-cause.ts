@@ -5,6 +5,8 @@ import type { DiskSpace } from "../folder/disk-space.ts";
 const CAUSE_WAIT_MS = 1_000;
 
 const ENOSPC = 28;
+/** A quota of the file system is used up, which the free space does not show. */
+const EDQUOT = 122;
 /** LMDB reports a short write as an I/O error; with no space left that is what it was. */
 const EIO = 5;
 /**
@@ -43,5 +45,5 @@ export function isDamage(error: unknown): error is Error {
 
 export function isDiskFull(error: unknown, disk: DiskSpace): boolean {
   const code = errorCode(error);
-  return code === ENOSPC || (code === EIO && disk.problem() !== null);
+  return code === ENOSPC || code === EDQUOT || (code === EIO && disk.problem() !== null);
 }
