@@ -154,10 +154,17 @@ function* pack(capacity: number, docs: Iterable<DocIdentity>): Generator<void, D
   bytes.copy(ids.bytes, 0, 0, end);
   const byOffset = yield* sortedOrder(count, (a, b) => offsets[docIds[a]!]! - offsets[docIds[b]!]!);
   const byHash = yield* sortedOrder(count, (a, b) => high[a]! - high[b]! || low[a]! - low[b]!);
+  yield;
+  const offsetOrder = byOffset.map((i) => docIds[i]!);
+  yield;
+  const hashOrder = byHash.map((i) => docIds[i]!);
+  yield;
+  const highOrder = byHash.map((i) => high[i]!);
+  yield;
   const lookup = {
-    byOffset: byOffset.map((i) => docIds[i]!),
-    byHash: byHash.map((i) => docIds[i]!),
-    high: byHash.map((i) => high[i]!),
+    byOffset: offsetOrder,
+    byHash: hashOrder,
+    high: highOrder,
     low: byHash.map((i) => low[i]!),
   };
   return { minOffset, seed, offsets, sequences, ids, lookup };

@@ -163,6 +163,8 @@ export class SegmentWriter {
   }
 
   *#writePostings(): Generator<void, Map<string, SparsePostings>> {
+    const postings = new Map<string, SparsePostings>();
+    if (this.#options.sparseKeys.length === 0) return postings;
     const docIds = this.sources.map(({ segment }) => new Uint32Array(segment.capacity).fill(NO_DOC));
     yield;
     const order = this.#order;
@@ -171,7 +173,6 @@ export class SegmentWriter {
       if (row !== NO_ROW) docIds[this.#rows.sourceOf(row)]![this.#rows.docOf(row)] = docId;
     }
     yield;
-    const postings = new Map<string, SparsePostings>();
     for (const key of this.#options.sparseKeys) {
       for (const { segment } of this.sources) yield* segment.postings(key)?.seal() ?? [];
       const sources = this.sources.flatMap(({ segment }, i) =>

@@ -30,6 +30,8 @@ const MOST_PER_COLLECTION = 64 * 1024 * 1024;
 const MOST_BYTES = 256 * 1024 * 1024;
 /** Of the memory of indexes. */
 const INDEX_SHARE = 1 / 8;
+/** New records that are passed over at once. */
+const PUTS_PER_STEP = 4_096;
 
 /** @param indexMemory Of all indexes, in bytes. */
 export function historyBounds(indexMemory = Infinity): HistoryBounds {
@@ -89,9 +91,9 @@ export class VersionHistory {
     const kept: Version[] = [];
     if (this.#tickets.size > 0) this.#require(view, change);
     try {
-      for (const offset of replacedOffsets(view, change)) {
+      for (const offset of replacedInSteps(view, change)) {
         if (this.#tickets.size === 0) break;
-        const version = this.#keepOne(view, offset);
+        const version = offset === null ? null : this.#keepOne(view, offset);
         if (version !== null) kept.push(version);
         yield;
       }
@@ -253,8 +255,20 @@ export class ReadTicket {
   }
 }
 
-function* replacedOffsets({ head }: ReplacedState, { puts, removes }: Replacements): Generator<number> {
-  for (const { offset } of puts) if (offset < head.nextOffset) yield offset;
+function* replacedOffsets(view: ReplacedState, change: Replacements): Generator<number> {
+  for (const offset of replacedInSteps(view, change)) if (offset !== null) yield offset;
+}
+
+/** `null`: a stretch of records was none of them. */
+function* replacedInSteps(
+  { head }: ReplacedState,
+  { puts, removes }: Replacements,
+): Generator<number | null> {
+  for (let i = 0; i < puts.length; i++) {
+    const { offset } = puts[i]!;
+    if (offset < head.nextOffset) yield offset;
+    else if (i % PUTS_PER_STEP === PUTS_PER_STEP - 1) yield null;
+  }
   for (const { offset } of removes) yield offset;
 }
 

@@ -4,7 +4,7 @@
  * lists.
  */
 import { norm } from "../../kernels/distance.ts";
-import { listBits } from "../bits.ts";
+import { countBits, placesOfBits } from "../bits.ts";
 import { denseTally } from "../dense-tally.ts";
 import { CandidateBuffer } from "./candidate-buffer.ts";
 import { CodeGather } from "./code-gather.ts";
@@ -28,8 +28,11 @@ const FILTERED_STEP = 20;
 /** Sets `segment.reach`, in slices of about a millisecond. */
 export function* measureReach(segment: DenseSegment): Generator<void, void> {
   const needed: Record<keyof Reach, number[]> = { unfiltered: [], best: [], filtered: [] };
-  const measure = new ReachMeasure(segment);
-  for (const slot of sampleOf(segment)) {
+  const slots = placesOfBits(segment.placed, countBits(segment.placed));
+  yield;
+  const measure = new ReachMeasure(segment, slots);
+  yield;
+  for (const slot of sampleOf(slots)) {
     const length = measure.load(slot);
     for (const way of ["unfiltered", "filtered"] as const) {
       const ranked = measure[way](slot, length).ranked().slice(0, NEIGHBOURS);
@@ -60,7 +63,8 @@ class ReachMeasure {
   readonly #gather: CodeGather;
   readonly #filtered: Uint32Array;
 
-  constructor(segment: DenseSegment) {
+  /** `slots`: that have a row. */
+  constructor(segment: DenseSegment, slots: Uint32Array) {
     const { layout, lists } = segment;
     const scorer = new SegmentScorer(segment);
     const candidates = new CandidateBuffer(segment, scorer);
@@ -71,8 +75,7 @@ class ReachMeasure {
     this.#probe = new ListProbe(segment, { scorer, candidates, order, scan });
     this.#gather = new CodeGather(segment, { scorer, candidates, order });
     this.#query = new Float32Array(layout.width);
-    const filtered = listBits(segment.placed).filter((slot) => slot % FILTERED_STEP === 0);
-    this.#filtered = Uint32Array.from(filtered);
+    this.#filtered = slots.filter((slot) => slot % FILTERED_STEP === 0);
   }
 
   /** Takes the row as the query; its length. */
@@ -128,9 +131,8 @@ function quantile(needed: number[]): number {
   return Math.max(0, needed[Math.ceil(needed.length * WITHIN) - 1] ?? 1);
 }
 
-/** Slots with a row at even distances. */
-function sampleOf(segment: DenseSegment): number[] {
-  const slots = listBits(segment.placed);
+/** At even distances. */
+function sampleOf(slots: Uint32Array): number[] {
   const count = Math.min(QUERIES, slots.length);
   return Array.from({ length: count }, (_, i) => slots[Math.floor((i * slots.length) / count)]!);
 }

@@ -33,6 +33,10 @@ export function* putChanges(
   growth: PageGrowth,
 ): Generator<void, void> {
   for (const runs of changeRuns(puts)) {
+    if (runs === null) {
+      yield;
+      continue;
+    }
     const key = changeKey(lastSequence(runs));
     const value = encodeChangeRuns(writer, runs);
     growth.change(key.length, value.length);

@@ -11,8 +11,14 @@ import { ValueWriter } from "./value-writer.ts";
 
 const ORIGIN = { store: "collections/ab/test", key: Uint8Array.of(4) };
 
-function runsOf(...puts: readonly (readonly [sequence: number, offset: number])[]): (readonly ChangeRun[])[] {
+type Put = readonly [sequence: number, offset: number];
+
+function stepsOf(puts: readonly Put[]): (readonly ChangeRun[] | null)[] {
   return [...changeRuns(puts.map(([sequence, offset]) => storedRecord(offset, { sequence })))];
+}
+
+function runsOf(...puts: readonly Put[]): (readonly ChangeRun[])[] {
+  return stepsOf(puts).filter((step) => step !== null);
 }
 
 describe("runs of changes", () => {
@@ -20,6 +26,11 @@ describe("runs of changes", () => {
     const puts = Array.from({ length: 5_000 }, (_, i) => [i + 8, i + 3] as const);
     expect(runsOf(...puts)).toEqual([[{ sequence: 8, offset: 3, count: 5_000 }]]);
     expect(runsOf()).toEqual([]);
+  });
+
+  it("of many records are found in steps, once they are known to ascend", () => {
+    const puts = Array.from({ length: 20_000 }, (_, i) => [i + 1, i] as const);
+    expect(stepsOf(puts).filter((step) => step === null)).toHaveLength(8);
   });
 
   it("are one each for records anywhere, and ascend", () => {

@@ -17,12 +17,17 @@ export interface ChangeRun {
 const RUN_BYTES = 8 + 8 + 4;
 /** Fill one page of LMDB. */
 const RUNS_PER_KEY = 200;
+/** Some 0.1 ms. */
+const PUTS_PER_STEP = 4_096;
 
-/** Of each change key of a batch, ascending. */
-export function* changeRuns(puts: readonly StoredRecord[]): Generator<readonly ChangeRun[]> {
+/** Of each change key of a batch, ascending; `null`: the next step begins. */
+export function* changeRuns(puts: readonly StoredRecord[]): Generator<readonly ChangeRun[] | null, void> {
   let runs: ChangeRun[] = [];
   let run: { sequence: number; offset: number; count: number } | null = null;
-  for (const { sequence, offset } of inOrder(puts)) {
+  const ordered = yield* inOrder(puts);
+  for (let i = 0; i < ordered.length; i++) {
+    const { sequence, offset } = ordered[i]!;
+    if (i % PUTS_PER_STEP === PUTS_PER_STEP - 1) yield null;
     if (run !== null && sequence === run.sequence + run.count && offset === run.offset + run.count) {
       run.count += 1;
       continue;
@@ -65,7 +70,11 @@ export function decodeChangeRuns(value: Uint8Array, last: number, origin: DataOr
 }
 
 /** A record that a batch put twice has its newest number in its first place. */
-function inOrder(puts: readonly StoredRecord[]): readonly StoredRecord[] {
-  const ascends = puts.every(({ sequence }, i) => i === 0 || sequence > puts[i - 1]!.sequence);
-  return ascends ? puts : puts.toSorted((a, b) => a.sequence - b.sequence);
+function* inOrder(puts: readonly StoredRecord[]): Generator<null, readonly StoredRecord[]> {
+  for (let i = 1; i < puts.length; i++) {
+    if (puts[i]!.sequence <= puts[i - 1]!.sequence)
+      return puts.toSorted((one, other) => one.sequence - other.sequence);
+    if (i % PUTS_PER_STEP === 0) yield null;
+  }
+  return puts;
 }
