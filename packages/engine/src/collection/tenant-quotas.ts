@@ -4,7 +4,7 @@
  * writes at the same time cannot go over a quota together. Bytes are those of committed pages; of a write those that it may
  * take. A fork is charged like what it copies, and admitted only if that fits whole.
  */
-import { type Steps, afterSteps } from "../storage/steps.ts";
+import { type Steps, isInSteps } from "../storage/steps.ts";
 import type { StoreChange, StoreView } from "../storage/record-store.ts";
 import { NO_USAGE, type Usage, addedRecords, fits, isBounded, requireFits } from "../storage/usage.ts";
 
@@ -113,11 +113,9 @@ export class TenantBudget {
     let pendingBytes = 0;
     const planned = (view: StoreView): Steps<StoreChange> => {
       const { nextOffset } = view.head;
-      return afterSteps(plan(view), (change) => {
-        const added = addedRecords(change, nextOffset);
+      return counted(plan(view), nextOffset, (added) => {
         this.require(added, 0);
         this.#pending += pending = added;
-        return change;
       });
     };
     const admit = (growth: number): void => {
@@ -150,6 +148,17 @@ export class TenantBudget {
     for (const usage of this.#collections.values()) sum += usage[what];
     return sum;
   }
+}
+
+/** Told how many records a plan adds, once it is made. */
+function* counted(
+  plan: Steps<StoreChange>,
+  nextOffset: number,
+  onAdded: (added: number) => void,
+): Generator<void, StoreChange> {
+  const change = isInSteps(plan) ? yield* plan : plan;
+  onAdded(yield* addedRecords(change, nextOffset));
+  return change;
 }
 
 /** Where the collections of a tenant are. */

@@ -40,11 +40,16 @@ export function isBounded(most: Usage): boolean {
   return most.records !== 0 || most.bytes !== 0;
 }
 
+/** Records that are looked at in one step. */
+const STEP = 4_096;
+
 /** Records that a change adds to a store whose next record would have this offset; below 0: more are removed. */
-export function addedRecords({ puts, removes }: StoreChange, nextOffset: number): number {
+export function* addedRecords({ puts, removes }: StoreChange, nextOffset: number): Generator<void, number> {
   let added = -removes.length;
-  // By index: a batch has up to 100,000, and this is one step.
-  for (let i = 0; i < puts.length; i++) if (puts[i]!.offset >= nextOffset) added += 1;
+  for (let i = 0; i < puts.length; i++) {
+    if (puts[i]!.offset >= nextOffset) added += 1;
+    if (i % STEP === STEP - 1) yield;
+  }
   return added;
 }
 

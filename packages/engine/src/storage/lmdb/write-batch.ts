@@ -1,7 +1,6 @@
 /** Puts one batch of a record store into its entries: records, what leads to them, what was changed, and the head last. */
 import { LIMITS } from "@sheaf/protocol";
 import { type RemovedRecord, type StoreChange, forgettable } from "../record-store.ts";
-import { addedRecords } from "../usage.ts";
 import { recordBytes } from "../values/record-bytes.ts";
 import {
   type HeadValue,
@@ -48,11 +47,11 @@ export function* writeBatch(
   const added = change.removes.length + change.puts.length;
   const known = yield* forgetChanges(space, { completeFrom, upTo, added });
   yield* removeRecords(space, change.removes);
-  yield* putRecords(space, change, context);
+  const made = yield* putRecords(space, change, context);
   putHead(space, writer, {
     head: change.head,
     completeFrom: known,
-    counts: countsAfter(space, before, addedRecords(change, before.head.nextOffset)),
+    counts: countsAfter(space, before, made - change.removes.length),
   });
   return change;
 }
@@ -105,30 +104,32 @@ function putFence(space: EntrySpace, bytes: number): void {
   space.put(RECORD_KEYS.afterOffsets, FENCE, true);
 }
 
-/** Throws before anything of it is stored where there is no room for it. */
+/** Returns how many are new. Throws before anything of it is stored where there is no room for it. */
 function* putRecords(
   space: EntrySpace,
   { puts, values, removes }: StoreChange,
   { writer, before: { head }, admit }: BatchContext,
-): Generator<void, void> {
+): Generator<void, number> {
   // Deletes need the reserve and always fit, so only what adds data is measured.
-  if (puts.length === 0) return;
+  if (puts.length === 0) return 0;
   const { nextOffset } = head;
   const growth = new PageGrowth();
   let bytes = 0;
+  let made = 0;
   for (const [i, record] of puts.entries()) {
     const key = offsetKey(record.offset);
     const isNew = record.offset >= nextOffset;
     const before = isNew || admit === undefined ? null : space.peek(key)?.length;
     const isLong = values === undefined && isLongValue(recordBytes(record));
-    const made = isLong ? yield* encodeRecordInSteps(record) : values?.[i];
-    const value = made ?? encodeRecord(writer, record);
+    const encoded = isLong ? yield* encodeRecordInSteps(record) : values?.[i];
+    const value = encoded ?? encodeRecord(writer, record);
     bytes += value.length + BYTES_PER_RECORD;
     if (typeof before === "number") growth.replace(key.length, value.length, before);
     else growth.append(key.length, value.length);
-    space.put(key, value, made !== undefined);
+    space.put(key, value, encoded !== undefined);
     if (isNew) {
       if (record.offset === nextOffset) putFence(space, value.length);
+      made += 1;
       const id = idKey(record.id);
       growth.insertId(id.length, key.length);
       space.put(id, key);
@@ -137,7 +138,8 @@ function* putRecords(
   }
   yield* putChanges(space, writer, puts, growth);
   space.claim(bytes);
-  if (admit === undefined) return;
+  if (admit === undefined) return made;
   for (const { id, sequence } of removes) growth.append(removalKey(sequence).length, id.length);
   admit(space.whole === null ? (space.tally?.bytes ?? 0) : growth.bytes(space.whole.leafPages, nextOffset));
+  return made;
 }

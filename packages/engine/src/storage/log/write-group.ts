@@ -96,7 +96,7 @@ async function planOne(
       ...{ write, change, values },
       batch: { id, sequence: change.head.sequence, parts },
       usage: {
-        records: addedRecords(change, nextOffset),
+        records: await runInTurns(addedRecords(change, nextOffset)),
         bytes: values.reduce((sum, { length }) => sum + length, -replaced),
       },
     };
