@@ -92,6 +92,7 @@ class WritePlan {
     if (kind !== "update") {
       for (const [position, record] of records.entries()) {
         dimension = checkDimension(dimension, record, path, position);
+        if (position % CHECKED_PER_STEP === CHECKED_PER_STEP - 1) yield;
       }
     }
     for (const [position, record] of records.entries()) {
@@ -143,6 +144,8 @@ class WritePlan {
   }
 }
 
+/** Records whose dimension is looked at in one step. */
+const CHECKED_PER_STEP = 4_096;
 const EMBED_IT =
   "send an embedding, or make the collection anew with a schema for which the server embeds (hybridSchema(), sheaf collections create)";
 

@@ -9,7 +9,7 @@ import { sortedOrder } from "./sorted-order.ts";
 import { lowerBound } from "../storage/lower-bound.ts";
 
 /** Rows between two pauses. */
-const PER_SLICE = 2_048;
+const PER_SLICE = 512;
 
 /** Of a row: what `PackedDocs.write` is told. */
 export interface DocIdentity {

@@ -37,6 +37,8 @@ export interface SegmentWriterOptions {
 
 /** Rows of metadata between two pauses. */
 const ROWS_PER_SLICE = 128;
+/** Of which only the places are looked up. */
+const PLACED_PER_SLICE = 16_384;
 const BYTES_PER_SLICE = 64 * 1024;
 /** Of a segment: eight keys of 131,072 rows with texts of 20 characters, no two alike, take a third. */
 const MOST_COLUMN_BYTES = 128 * 1024 * 1024;
@@ -134,9 +136,12 @@ export class SegmentWriter {
       firstBlock.push(count);
       count += segment.blocks.length;
     }
-    const places = this.#order.map((row) =>
-      row === NO_ROW ? NO_ROW : firstBlock[this.#rows.sourceOf(row)]! * BLOCK_DOCS + this.#rows.docOf(row),
-    );
+    const places = new Uint32Array(this.#order.length).fill(NO_ROW);
+    for (const [i, row] of this.#order.entries()) {
+      if (row !== NO_ROW)
+        places[i] = firstBlock[this.#rows.sourceOf(row)]! * BLOCK_DOCS + this.#rows.docOf(row);
+      if (i % PLACED_PER_SLICE === 0) yield;
+    }
     yield;
     const signatures = yield* TrigramSignatures.reordered(
       sources.map((block) => block.signatures),

@@ -8,7 +8,8 @@ export function* sortedOrder(
   count: number,
   compare: (a: number, b: number) => number,
 ): Generator<void, Uint32Array> {
-  let from = Uint32Array.from({ length: count }, (_, i) => i);
+  let from = new Uint32Array(count);
+  for (let i = 0; i < count; i++) from[i] = i;
   for (let start = 0; start < count; start += RUN) {
     from.subarray(start, start + RUN).sort((a, b) => compare(a, b) || a - b);
     yield;
