@@ -1,4 +1,6 @@
 /** A collection in partitions behind two gateways, and three search nodes, of which one is killed under load. */
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import {
@@ -89,6 +91,10 @@ it("is read whole, or not at all, while a node is killed", async () => {
   expect(load.torn).toEqual([]);
   expect(load.refused.filter((refusal) => !refusal.startsWith("503"))).toEqual([]);
   for (const each of gateways) expect(await each.ask(`${collection}/count`)).toBe(BATCH);
+  // Also the node that it was written through has no more of it than partitions.
+  const folders = nodes.map(({ data }) => join(data, "collections", id.slice(0, 2)));
+  const names = folders.flatMap((folder) => (existsSync(folder) ? readdirSync(folder) : []));
+  expect(new Set(names)).toEqual(new Set([`${id}.p`]));
   const bad = await gateway!.request(COLLECTIONS, { json: { name: "bad", schema: { partitions: 65 } } });
   expect([bad.status, await bad.text()]).toEqual([400, expect.stringContaining("schema.partitions")]);
 });

@@ -31,6 +31,7 @@ import type {
 import type { BackupProgress, BackupRequest, MadeBackup } from "./backup/make-backup.ts";
 import type { BegunPartition, PartitionAsk } from "./collection/partitions/asked-partition.ts";
 import type { PartitionQuestion } from "./query/partitioned/partition.ts";
+import type { RecordsAnswer, RecordsQuestion } from "./storage/log/asked/records-question.ts";
 import type { SelectedRecords } from "./query/partitioned/read-partitions.ts";
 
 export interface EngineOptions {
@@ -336,6 +337,16 @@ export interface Engine {
     cursor: number,
     options?: EngineOptions,
   ): Promise<unknown>;
+  /**
+   * What a partition has of some records, for a server that writes the collection without having them. 503 where they are not
+   * here in time.
+   */
+  recordsOf(
+    ref: CollectionRef,
+    partition: number,
+    question: RecordsQuestion,
+    options?: EngineOptions,
+  ): Promise<RecordsAnswer>;
   /** As `delete`, of what partitions have selected; `null`: the collection is at another state by now, nothing has changed. */
   deleteSelected(
     ref: CollectionRef,

@@ -17,6 +17,7 @@ export { type ExportedCollection, exportCollection } from "./export/export-colle
 export { EXPORT_MANIFEST, type ExportedTenant, exportTenant } from "./export/export-tenant.ts";
 export { ClusterEngine, type ClusterEngineOptions } from "./cluster/cluster-engine.ts";
 export { engineService } from "./cluster/engine-service.ts";
+export { addressesOf } from "./cluster/node-addresses.ts";
 export { NodeDirectory } from "./cluster/node-directory.ts";
 export { makeLockedFolder, type LockedFolder } from "./host/locked-folder.ts";
 export type { KnownNode, ListedNode, NodeRole } from "./storage/postgres/postgres-node-table.ts";

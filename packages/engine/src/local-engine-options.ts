@@ -4,6 +4,7 @@ import type { Catalog } from "./catalog/catalog.ts";
 import type { CatalogReport } from "./catalog/catalog-watch.ts";
 import type { OthersCatalog } from "./collection/logged/shared-upkeep.ts";
 import type { CollectionLogs } from "./collection/logged/collection-logs.ts";
+import type { AskRecords } from "./collection/opening/open-records.ts";
 import type { CollectionListeners } from "./collection/collection-opener.ts";
 import type { IndexSettings } from "./collection/open-collection-options.ts";
 import type { ShareLimits } from "./collection/store-mover.ts";
@@ -73,6 +74,8 @@ export interface LocalEngineOptions {
   readonly database?: EngineDatabase;
   /** Where servers of a database find the indexes that others have made; by default each makes its own. */
   readonly objects?: EngineObjects;
+  /** Collections in partitions are written without their records, which these servers have; by default they are kept here. */
+  readonly askRecords?: AskRecords | undefined;
   /** Until bytes of deleted records have left the files; by default they may stay. */
   readonly purgeAfterMs?: number;
 }

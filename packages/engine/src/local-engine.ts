@@ -54,7 +54,6 @@ import type {
   Engine,
   EngineOptions,
   EngineStatistics,
-  IndexingStatus,
   KeyReplacement,
   ListBatch,
   ListPage,
@@ -95,7 +94,7 @@ export class LocalEngine implements Engine {
     const onLeft = (): void => this.#deleteBehind.start();
     const opener = (this.#opener = new CollectionOpener({
       ...parts,
-      ...{ shareLimits: options.shareStores, onLeft },
+      ...{ shareLimits: options.shareStores, onLeft, askRecords: options.askRecords ?? null },
       ...this.#workers,
       indexMemory: new IndexMemory(options.indexMemory, options.unsealedMemory),
       historyMemory: new HistoryMemory(historyBounds(options.indexMemory)),
@@ -339,12 +338,10 @@ export class LocalEngine implements Engine {
     return this.#calls.use(ref, options, ({ reads }, signal, times) => reads.facets(request, signal, times));
   }
 
-  indexingStatus(ref: CollectionRef): Promise<IndexingStatus> {
-    return this.#calls.indexingStatus(ref);
-  }
-
+  readonly indexingStatus: Engine["indexingStatus"] = (ref) => this.#calls.indexingStatus(ref);
   readonly beginPartition: Engine["beginPartition"] = (...asked) => this.#calls.openPartition(...asked);
   readonly askPartition: Engine["askPartition"] = (...asked) => this.#calls.askPartition(...asked);
+  readonly recordsOf: Engine["recordsOf"] = (...asked) => this.#calls.recordsOf(...asked);
 
   deleteSelected(
     ref: CollectionRef,

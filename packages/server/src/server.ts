@@ -19,7 +19,7 @@ import {
 } from "@sheaf/engine";
 import { ClusterGateway } from "./cluster/cluster-gateway.ts";
 import { ClusterNode, engineLog } from "./cluster/cluster-node.ts";
-import type { Role } from "./settings/cluster-settings.ts";
+import { type Role, clusterOf } from "./settings/cluster-settings.ts";
 import { databaseOf } from "./settings/database-settings.ts";
 import { bucketAt, isBucket, objectsOf } from "./settings/object-settings.ts";
 import { archiveOf } from "./settings/archive-of.ts";
@@ -297,6 +297,7 @@ function startEngine(
       index: settings.index,
       ...archiveOf(settings),
       ...databaseOf(settings),
+      ...clusterOf(settings),
       ...(catalog !== null && { onCatalog: catalog.tell }),
       ...objectsOf(settings),
       shareStores: settings.shareStores,

@@ -36,6 +36,7 @@ import { type EngineMethod, EngineProxy } from "../host/engine-proxy.ts";
 import { tenantOf } from "../host/tenant-of.ts";
 import { partitionName } from "../storage/folder/partition-name.ts";
 import type { DividedCollections } from "./divided-collections.ts";
+import { isOfPeer, isOther, isUnavailable, leastBusyFirst } from "./node-choice.ts";
 import { NODE_METHODS, isNodeMethod } from "./node-methods.ts";
 import { PartitionCounts } from "./partition-counts.ts";
 
@@ -303,18 +304,6 @@ export class ClusterEngine extends EngineProxy {
   }
 }
 
-/** The copy of a collection on one node may be damaged, and is then made again; the others have theirs. */
-function isOfPeer(error: unknown): boolean {
-  return error instanceof SheafError && error.code === "collection_unavailable";
-}
-
-/** Of those that serve its reads, the one with the fewest calls; the first one has what was written through it already. */
-function leastBusyFirst(ranked: readonly PeerLink[], replicas: number): readonly PeerLink[] {
-  const [first, ...others] = ranked.slice(0, replicas).sort((a, b) => a.inFlight - b.inFlight);
-  if (first === undefined) return ranked;
-  return [first, ...others, ...ranked.slice(replicas)];
-}
-
 function isBatch(value: unknown): value is ResultBatch {
   return typeof value === "object" && value !== null && "cursor" in value && "lists" in value;
 }
@@ -328,14 +317,6 @@ async function closeReadOf(link: PeerLink, value: unknown): Promise<void> {
   // A node that cannot be reached ends reads by itself.
   if (typeof cursor === "number")
     await link.call("closeRead", [cursor], { goesOn: true }).catch(() => undefined);
-}
-
-function isUnavailable(error: unknown): boolean {
-  return isOfPeer(error) || !isOther(error);
-}
-
-function isOther(error: unknown): boolean {
-  return !(error instanceof SheafError && error.code === "unavailable");
 }
 
 function readIsOver(cause?: unknown): SheafError {

@@ -51,6 +51,7 @@ export const NODE_METHODS = {
   facets: "hedged",
   indexingStatus: "hedged",
   beginPartition: "hedged",
+  recordsOf: "hedged",
   deleteSelected: "once",
   askPartition: "pinned",
   nextBatch: "pinned",

@@ -23,6 +23,8 @@ import type { RecordReads } from "./collection-reads.ts";
 import type { OpenCollection } from "./open-collection.ts";
 import { isCold } from "./logged/when-warm.ts";
 import { isStoredAsGiven } from "./plan-write.ts";
+import { withData } from "../storage/data-absent.ts";
+import type { RecordsAnswer, RecordsQuestion } from "../storage/log/asked/records-question.ts";
 import { ViewVoid } from "../storage/log/commit-log.ts";
 import { OpenReads } from "./open-reads.ts";
 import { type BegunPartition, type PartitionAsk, answer } from "./partitions/asked-partition.ts";
@@ -136,14 +138,34 @@ export class CollectionCalls {
     question: PartitionQuestion,
     options: EngineOptions | undefined,
   ): Promise<BegunPartition> {
-    const { schema } = await this.#catalog.collection(ref);
-    if (partition >= partitionsOf(schema))
-      throw new RangeError(`the collection has no partition ${partition}`);
+    await this.#requirePartition(ref, partition);
     return this.meter.measure(options, async (times) => {
       const beginning = { question, signal: options?.signal, times };
       const { state, read } = await this.#beginPartition(ref, partition, beginning);
       return { state, cursor: this.open.openPartition(ref, read, options?.signal) };
     });
+  }
+
+  /** As the engine has it. */
+  async recordsOf(
+    ref: CollectionRef,
+    partition: number,
+    question: RecordsQuestion,
+    options: EngineOptions | undefined,
+  ): Promise<RecordsAnswer> {
+    await this.#requirePartition(ref, partition);
+    const use = { name: partitionName(ref.id, partition), signal: options?.signal };
+    return this.meter.measure(options, () =>
+      this.#useOpen(ref, use, ({ logged }, signal) =>
+        withData(logged?.warming ?? {}, () => logged!.answer(question), signal),
+      ),
+    );
+  }
+
+  async #requirePartition(ref: CollectionRef, partition: number): Promise<void> {
+    const { schema } = await this.#catalog.collection(ref);
+    if (partition >= partitionsOf(schema))
+      throw new RangeError(`the collection has no partition ${partition}`);
   }
 
   /** As the engine has it. */

@@ -116,7 +116,7 @@ export class CollectionForker {
   }
 
   async #fork(ref: CollectionRef, name: string, signal: CancelSignal | undefined): Promise<Collection> {
-    const { catalog, folder, shares, logs, pool, onLeft } = this.#options;
+    const { catalog, folder, shares, logs, onLeft } = this.#options;
     throwIfAborted(signal);
     await catalog.checkFork(ref, name);
     const source = await catalog.collection(ref);
@@ -125,10 +125,11 @@ export class CollectionForker {
     // Until the catalog names it, a share of it would count as left behind.
     const release = shares.reserve(id);
     try {
-      if (logs !== null) await pool.use(ref.id, signal, async (open) => open.refresh());
+      const newest = logs === null ? null : await this.#refresh(ref, signal);
       await this.#takeFiles(ref, { id, epoch, schema: source.schema }, signal);
-      const shared = await this.#copyStore(source.id, id, signal);
-      const head = await this.#head({ id, shared });
+      // Where others have the records, they read them of the fork's log.
+      const shared = newest === null && (await this.#copyStore(source.id, id, signal));
+      const head = newest ?? (await this.#head({ id, shared }));
       if (logs === null) requireCaughtUp(head, source, collectionName(source.id));
       await this.#archive({ id, shared });
       const { sequence, dimension } = head;
@@ -147,6 +148,14 @@ export class CollectionForker {
       release();
       onLeft();
     }
+  }
+
+  /** Has it follow what other servers have written. Gives its head where there is no view of its records on this disk. */
+  #refresh(ref: CollectionRef, signal: CancelSignal | undefined): Promise<StoreHead | null> {
+    return this.#options.pool.use(ref.id, signal, async (open) => {
+      await open.refresh();
+      return open.logged?.asked === undefined ? null : open.head;
+    });
   }
 
   /** What goes wrong with them is no failure of the fork. */

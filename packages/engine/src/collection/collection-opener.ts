@@ -26,7 +26,6 @@ import { ownEnvironment } from "../storage/lmdb/own-environment.ts";
 import type { SharedStores } from "../storage/lmdb/shared-stores.ts";
 import { isSharedName, sharedName } from "../storage/folder/shared-names.ts";
 import { collectionOf, partitionIn } from "../storage/folder/partition-name.ts";
-import type { LoggedRecordStore } from "../storage/log/logged-record-store.ts";
 import type { StoreHead } from "../storage/record-store.ts";
 import type { StoreCounts } from "../storage/values/value-codec.ts";
 import type { TurnLock } from "../storage/turn-lock.ts";
@@ -39,7 +38,7 @@ import type { WriteElsewhere } from "../index/files/segment-sealer.ts";
 import type { IndexerChild } from "../indexing/indexer-child.ts";
 import type { KeptIndexFiles } from "./index-keeper.ts";
 import type { CollectionLogs } from "./logged/collection-logs.ts";
-import { openView } from "./logged/open-view.ts";
+import { type AskRecords, type OpenedRecords, copyNothing, openRecords } from "./opening/open-records.ts";
 import { lineageOf } from "./lineage.ts";
 import type { PublishedIndexes } from "../publication/published-indexes.ts";
 import { OpenCollection } from "./open-collection.ts";
@@ -80,6 +79,8 @@ interface CollectionOpenerOptions {
   readonly largeWrites: TurnLock;
   /** Where other servers keep the same collections; else `null`. */
   readonly logs: CollectionLogs | null;
+  /** As `RecordPlaces` has it. */
+  readonly askRecords: AskRecords | null;
   /** Where they find indexes of each other; else `null`. */
   readonly published: PublishedIndexes | null;
   readonly scanPool: ScanPool;
@@ -190,25 +191,27 @@ export class CollectionOpener {
       await takeSlice(known.tenant);
       const { stored, logged } = await this.#openRecords(known);
       if (logged !== undefined) indexFiles?.published?.follow(() => logged.position);
-      const store = logged ?? (budget === null ? stored : new QuotaStore(id, stored, budget));
+      const store = logged ?? (budget === null ? stored! : new QuotaStore(id, stored!, budget));
       try {
         await takeSlice(known.tenant);
         // What a log holds is all there is. What the catalog says may be of before the database was set back.
         if (logged === undefined) requireCaughtUp(store.head, known, collectionName(id));
-        const common = { store, logged, copyTo: stored.copyTo.bind(stored), schema: known.schema, scanPool };
-        const usedBytes = (): number => logged?.keptBytes ?? stored.usedBytes;
-        const mover = known.shared ? this.#moverOf(known, stored, budget) : undefined;
+        const copyTo = stored?.copyTo.bind(stored) ?? copyNothing;
+        const common = { store, logged, copyTo, schema: known.schema, scanPool };
+        const usedBytes = (): number => logged?.kept?.bytes ?? stored?.usedBytes ?? 0;
+        const storedRecords = (): number => stored?.size ?? logged?.kept?.records ?? 0;
+        const mover = known.shared ? this.#moverOf(known, stored!, budget) : undefined;
         const tells = this.#options.logs?.changesNothing !== true;
         const counts = tells && !isPartition;
         const dirty = counts && ((await checkpoints.isDirty(id)) || differs(store.head, known));
         // What is counted by the catalog was archived before.
         if (dirty) this.#options.archive?.catchUp(id, store, known.logPosition);
         const options = {
-          ...{ ...common, mover, usedBytes, storedRecords: () => stored.size },
+          ...{ ...common, mover, usedBytes, storedRecords },
           progress,
           archive: this.#archiveOf(id),
           log: (message: string) => this.#options.log({ level: "info", message, collection: id }),
-          indexFiles: indexFiles && { ...indexFiles, writeElsewhere: this.#writeElsewhere(known, stored) },
+          indexFiles: indexFiles && { ...indexFiles, writeElsewhere: this.#writeElsewhere(known, stored!) },
           indexSizes: this.#options.index.sizes,
           tenant: known.tenant,
           regexes: regexPool.forTenant(known.tenant),
@@ -221,7 +224,7 @@ export class CollectionOpener {
           onProblem: (error: unknown) => this.#hearProblem(error, id),
           onWhole: () => this.damaged.remove(id),
         };
-        const isIndexedLater = needs === "records" && !dirty && this.#isSmall(known, stored);
+        const isIndexedLater = needs === "records" && !dirty && this.#isSmall(known, stored!);
         return await OpenCollection.open(options, dropped, isIndexedLater);
       } catch (error) {
         await Promise.all([indexFiles?.files.close(), store.close()]);
@@ -239,18 +242,13 @@ export class CollectionOpener {
     return true;
   }
 
-  /** Where other servers write them, too, with all that they have written. */
-  async #openRecords(
-    known: CollectionEntry,
-  ): Promise<{ readonly stored: LmdbRecordStore; readonly logged?: LoggedRecordStore }> {
-    const { logs, folder, disk } = this.#options;
-    const { id, tenant, schema } = known;
-    const open = (): LmdbRecordStore => this.openStoreAt(known, tenant);
-    if (logs === null) return { stored: open() };
-    const onProblem = (error: unknown): void => this.#options.onProblem(error, id);
-    const log = { id: collectionOf(id), epoch: lineageOf(known), tenant, partitions: partitionsOf(schema) };
-    const partition = partitionIn(id) ?? undefined;
-    return openView({ ...log, partition }, id, { logs, folder, disk, open, onProblem });
+  #openRecords(known: CollectionEntry): Promise<OpenedRecords> {
+    const onProblem = (error: unknown): void => this.#options.onProblem(error, known.id);
+    return openRecords(known, {
+      ...this.#options,
+      open: () => this.openStoreAt(known, known.tenant),
+      onProblem,
+    });
   }
 
   /** Files that nobody keeps up with the records are removed: they would be wrong some day. */

@@ -25,8 +25,8 @@ import type { SelectedRecords } from "../query/partitioned/read-partitions.ts";
 import type { StageTimes } from "../query/stage-times.ts";
 import type { LoggedRecordStore } from "../storage/log/logged-record-store.ts";
 import { runSteps } from "../storage/steps.ts";
-import type { RecordStore, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
-import { type ObservedRecords, checkUnchanged } from "./check-unchanged.ts";
+import type { PlanNeeds, RecordStore, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
+import type { ObservedRecords } from "./check-unchanged.ts";
 import type { RecordReads } from "./collection-reads.ts";
 import type { IndexKeeper } from "./index-keeper.ts";
 import { IndexProgress } from "./index-progress.ts";
@@ -34,8 +34,10 @@ import { IndexedRecords } from "./indexed/indexed-records.ts";
 import { type HeldByCollection, heldBy } from "./open-limit.ts";
 import type { OpenCollectionOptions } from "./open-collection-options.ts";
 import { PartitionedReads } from "./partitions/partitioned-reads.ts";
-import { countRecords, planOperations, planWrite } from "./plan-write.ts";
-import { planAndKeep } from "./planning/plan-and-keep.ts";
+import { countRecords, planWrite } from "./plan-write.ts";
+import { type PlannedCommit, planAndKeep } from "./planning/plan-and-keep.ts";
+import { planCommit } from "./planning/plan-commit.ts";
+import { needsOfCommit, needsOfWrite } from "./planning/plan-needs.ts";
 import { type DeletingCollection, deleteRecords, deleteSelected } from "./removal/delete-records.ts";
 import { type KindsByKey, SchemaInference } from "./schema-inference.ts";
 import { StepQueue } from "./step-queue.ts";
@@ -201,7 +203,8 @@ export class OpenCollection {
     if (records.length === 0) return;
     const way = this.#makeWayFor(records);
     if (way !== undefined) await way;
-    await this.#track((view) => planWrite(view, request, schema));
+    const needs = (): readonly PlanNeeds[] => needsOfWrite(request, this.#hasChunks);
+    await this.#track((view) => planWrite(view, request, schema), needs);
   }
 
   async delete(request: DeleteRequest, signal: CancelSignal, times: StageTimes): Promise<number> {
@@ -224,23 +227,23 @@ export class OpenCollection {
     operations: readonly CommitOperation[],
   ): Promise<CommitResult> {
     const recordCount = countRecords(operations);
+    const [schema, hasChunks] = [this.#schema, this.#hasChunks];
+    const needs = (): readonly PlanNeeds[] => needsOfCommit(observed, operations, hasChunks);
+    let firstSequence: number | null = null;
+    const plan = (view: StoreView): Generator<void, StoreChange> => {
+      firstSequence = recordCount === 0 ? null : view.head.sequence + 1;
+      return planCommit(view, { observed, operations, schema, hasChunks });
+    };
     if (recordCount === 0) {
       await whenWarm(this.logged);
-      if (observed !== null) runSteps(checkUnchanged(this.#store, observed, this.#hasChunks));
-      return { firstSequence: null, recordCount };
+      if (this.logged?.asked === undefined) runSteps(plan(this.#store));
+      else await this.#commit(plan, needs);
+      return { firstSequence, recordCount };
     }
     const written = operations.flatMap((each) => (each.kind === "delete" ? [] : each.records));
     const way = this.#makeWayFor(written);
     if (way !== undefined) await way;
-    let firstSequence: number | null = null;
-    const hasChunks = this.#hasChunks;
-    const schema = this.#schema;
-    const plan = function* (view: StoreView): Generator<void, StoreChange> {
-      if (observed !== null) yield* checkUnchanged(view, observed, hasChunks);
-      firstSequence = view.head.sequence + 1;
-      return yield* planOperations(view, operations, schema);
-    };
-    await this.#track(plan);
+    await this.#track(plan, needs);
     return { firstSequence, recordCount };
   }
 
@@ -259,7 +262,7 @@ export class OpenCollection {
     const { schema, reads } = this;
     const refresh = this.logged === undefined ? null : async (): Promise<void> => this.refresh();
     const collection = { gate, progress, store, logged: this.logged, schema, reads, refresh };
-    return { ...collection, commit: (plan) => this.#commit(plan) };
+    return { ...collection, commit: (...planned) => this.#commit(...planned) };
   }
 
   get #hasChunks(): boolean {
@@ -303,12 +306,12 @@ export class OpenCollection {
   }
 
   /** One batch that may bring new keys and the first dimension, durable and published when it resolves. */
-  async #track(plan: (view: StoreView) => Generator<void, StoreChange>): Promise<void> {
+  async #track(...planned: PlannedCommit): Promise<void> {
     const isFirst = this.#dimension === null;
     await this.#progress.track(
       () =>
         this.#gate.shared(async () => {
-          const change = await this.#commit(plan);
+          const change = await this.#commit(...planned);
           await this.#publish(change.head);
           return change.head.sequence;
         }),
@@ -336,7 +339,7 @@ export class OpenCollection {
    * The one way to the store: every commit queues its change of the index when it resolves, and commits resolve in the
    * order of their plans, so the index goes through the same states as the store.
    */
-  async #commit(plan: (view: StoreView) => Generator<void, StoreChange>): Promise<StoreChange> {
+  async #commit(...[plan, needs]: PlannedCommit): Promise<StoreChange> {
     let [settled, from] = [(): void => {}, 0];
     const archiving = this.#options.archive?.begin();
     try {
@@ -347,7 +350,7 @@ export class OpenCollection {
           settled();
           settled = release;
         });
-      });
+      }, needs);
       const archived = archiving?.append(from, change);
       // Without an index only the schema hears of it.
       const steps = this.#indexed?.apply(change) ?? this.#kinds.learn(change.puts);

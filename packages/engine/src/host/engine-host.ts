@@ -6,13 +6,14 @@ import { IdleGc, type RpcServer, optimizeEarly, serveParent } from "@sheaf/proce
 import { type CancelSignal, SheafError } from "@sheaf/protocol";
 import type { CatalogReport } from "../catalog/catalog-watch.ts";
 import { type EngineLogEntry, describeError } from "../engine-log.ts";
+import { nodeRecordsOf } from "../cluster/node-records.ts";
 import { LocalEngine } from "../local-engine.ts";
 import { DataFolder } from "../storage/folder/data-folder.ts";
 import type { ResultBatch } from "../engine.ts";
 import { problemAtStart } from "../storage/postgres/connection-problems.ts";
 import { CallerErrors } from "./caller-errors.ts";
 import { registerHost } from "./data-lock.ts";
-import { objectsOfHost } from "./host-arguments.ts";
+import { clusterOfHost, objectsOfHost } from "./host-arguments.ts";
 import { INHERITED_LOCK_FD } from "./host-process.ts";
 import {
   type DamageEvent,
@@ -31,8 +32,10 @@ const FAREWELL_MS = 100;
 optimizeEarly();
 // Everything that LMDB makes in the data folder is the owner's alone.
 process.umask(0o077);
-const { lockToken, objects, ...told } = JSON.parse(process.argv[2] ?? "{}") as HostArguments;
+const { lockToken, objects, cluster, ...told } = JSON.parse(process.argv[2] ?? "{}") as HostArguments;
 const engineOptions = { ...told, ...objectsOfHost(objects, process.env) };
+const nodes = clusterOfHost(cluster, process.env);
+const records = nodes && engineOptions.database && nodeRecordsOf(nodes, engineOptions.database, log);
 let opened: LocalEngine | null = null;
 const memory = new IdleGc();
 const errors = new CallerErrors(log);
@@ -47,6 +50,7 @@ const server: RpcServer = serveParent(
     onParentGone: async () => {
       memory.stop();
       await opened?.close();
+      await records?.close();
     },
     ownerOf: tenantOf,
     onUnexpected: (error) =>
@@ -62,7 +66,8 @@ try {
     server.emit("damage", { collection, isDamaged } satisfies DamageEvent);
   const onCatalog = (report: CatalogReport): void => server.emit("catalog", report);
   const told = { log, onTouch, onDamage, onCatalog };
-  opened = await LocalEngine.open({ ...engineOptions, lockFd: INHERITED_LOCK_FD, ...told });
+  const askRecords = records?.ask;
+  opened = await LocalEngine.open({ ...engineOptions, lockFd: INHERITED_LOCK_FD, askRecords, ...told });
   server.emit("ready", null);
 } catch (error) {
   const problem = problemAtStart(error);

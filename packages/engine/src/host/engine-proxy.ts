@@ -24,6 +24,7 @@ import type { BackupProgress, BackupRequest, MadeBackup } from "../backup/make-b
 import type { BegunPartition, PartitionAsk } from "../collection/partitions/asked-partition.ts";
 import type { PartitionQuestion } from "../query/partitioned/partition.ts";
 import type { SelectedRecords } from "../query/partitioned/read-partitions.ts";
+import type { RecordsAnswer, RecordsQuestion } from "../storage/log/asked/records-question.ts";
 import type {
   Activity,
   CollectionName,
@@ -243,6 +244,15 @@ export abstract class EngineProxy implements Engine {
     options?: EngineOptions,
   ): Promise<unknown> {
     return this.onCollection("askPartition", ref, [ask, cursor], options);
+  }
+
+  recordsOf(
+    ref: CollectionRef,
+    partition: number,
+    question: RecordsQuestion,
+    options?: EngineOptions,
+  ): Promise<RecordsAnswer> {
+    return this.onCollection("recordsOf", ref, [partition, question], options);
   }
 
   deleteSelected(

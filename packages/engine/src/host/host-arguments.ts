@@ -3,10 +3,13 @@ import { NO_QUOTAS } from "../collection/tenant-quotas.ts";
 import { HOST_PROCESS } from "./host-process.ts";
 import type { EngineObjects } from "../local-engine-options.ts";
 import type { HostArguments, ObjectSecret } from "./host-protocol.ts";
-import type { HostedEngineOptions } from "./hosted-engine-options.ts";
+import type { ClusterNodes, HostedEngineOptions } from "./hosted-engine-options.ts";
 
 /** Another one at each start. */
 type KnownLater = "damaged" | "quarantined";
+
+/** As for the gateway. */
+const SECRET = "SHEAF_CLUSTER_SECRET";
 
 interface HostStart {
   /** What is left out is left out of the JSON, too. */
@@ -16,11 +19,12 @@ interface HostStart {
 
 export function hostStart(options: HostedEngineOptions, lockToken: string): HostStart {
   const { dataFolder, quotas = NO_QUOTAS, indexMemory, unsealedMemory, purgeAfterMs } = options;
-  const { index, shareStores, diskReserve, archive, database, objects } = options;
+  const { index, shareStores, diskReserve, archive, database, cluster, objects } = options;
   const { password, ...place } = database ?? {};
   const { accessKeyId: _id, secretAccessKey: _key, sessionToken: _token, ...store } = objects ?? {};
   const stored = { index, shareStores, diskReserve, archive };
-  const shared = { database: database && place, objects: objects && store };
+  const { secrets, ...nodes } = cluster ?? {};
+  const shared = { database: database && place, cluster: cluster && nodes, objects: objects && store };
   const settings = {
     ...{ dataFolder, lockToken, quotas, indexMemory, unsealedMemory, purgeAfterMs },
     ...{ ...stored, ...shared },
@@ -29,6 +33,7 @@ export function hostStart(options: HostedEngineOptions, lockToken: string): Host
   const env = {
     ...HOST_PROCESS.env,
     ...(password !== undefined && { PGPASSWORD: password }),
+    ...(secrets !== undefined && { [SECRET]: secrets.join("\n") }),
     ...environmentOf(objects),
   };
   return { settings: settings as HostStart["settings"], env };
@@ -57,4 +62,12 @@ export function objectsOfHost(
     ...(sessionToken !== "" && { sessionToken }),
   };
   return { objects: { ...objects, ...keys } };
+}
+
+/** In the host: `null` where collections in partitions are written with their records. */
+export function clusterOfHost(
+  cluster: HostArguments["cluster"],
+  env: Readonly<Record<string, string | undefined>>,
+): ClusterNodes | null {
+  return cluster === undefined ? null : { ...cluster, secrets: (env[SECRET] ?? "").split("\n") };
 }

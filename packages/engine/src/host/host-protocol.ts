@@ -6,6 +6,7 @@ import type { ShareLimits } from "../collection/store-mover.ts";
 import type { TenantQuotas } from "../collection/tenant-quotas.ts";
 import type { EngineDatabase, EngineObjects } from "../local-engine-options.ts";
 import type { LocalEngine } from "../local-engine.ts";
+import type { ClusterNodes } from "./hosted-engine-options.ts";
 import type { DiskReserve } from "../storage/folder/disk-space.ts";
 
 export type ObjectSecret = "accessKeyId" | "secretAccessKey" | "sessionToken";
@@ -27,6 +28,8 @@ export interface HostArguments {
   readonly database?: Omit<EngineDatabase, "password">;
   /** So are its keys. */
   readonly objects?: Omit<EngineObjects, ObjectSecret>;
+  /** Where other nodes are asked for records; the secret of the cluster is in the environment. */
+  readonly cluster?: Omit<ClusterNodes, "secrets">;
   /** As `LocalEngineOptions` has it. */
   readonly shareStores?: ShareLimits | null;
   /** To keep free on the data folder's disk; the default where it is left out. */
@@ -100,6 +103,7 @@ const METHODS = {
   facets: true,
   indexingStatus: false,
   beginPartition: true,
+  recordsOf: true,
   askPartition: true,
   deleteSelected: true,
   dirtyCollections: false,

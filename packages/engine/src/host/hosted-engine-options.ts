@@ -8,6 +8,14 @@ import type { EngineLog } from "../engine-log.ts";
 import type { EngineDatabase, EngineObjects } from "../local-engine-options.ts";
 import type { DiskReserve } from "../storage/folder/disk-space.ts";
 
+/** The nodes that other servers call, as a search node finds them. */
+export interface ClusterNodes {
+  /** One, or two while one takes the place of the other. */
+  readonly secrets: readonly string[];
+  /** As of `ClusterEngineOptions`. */
+  readonly readReplicas: number;
+}
+
 export interface HostedEngineOptions {
   readonly dataFolder: string;
   readonly log?: EngineLog;
@@ -28,6 +36,8 @@ export interface HostedEngineOptions {
   readonly archive?: ArchiveSettings;
   /** Keeps catalog and records, for other servers too. */
   readonly database?: EngineDatabase;
+  /** Collections in partitions are written without their records, which these nodes are asked for; by default they are kept. */
+  readonly cluster?: ClusterNodes;
   /** Keeps index files, for other servers too. */
   readonly objects?: EngineObjects;
   /** New collections share environments while they hold no more than this; `null`: each has one of its own. */

@@ -112,13 +112,29 @@ export interface RemovedRecord {
   readonly sequence: number;
 }
 
+/** What a plan looks at, for a store that has to ask for it first. */
+export interface PlanNeeds {
+  readonly ids: readonly string[];
+  /** Of these records no more than whether they are there. */
+  readonly bare?: boolean;
+  /** Documents whose chunks it looks at. */
+  readonly parents?: readonly string[];
+  /** It asks which of the ids were removed after this operation. */
+  readonly removedAfter?: number;
+}
+
 export interface RecordStore extends StoreView {
   /**
    * Plans and writes one batch, whole or not at all, and resolves once it is on disk. `plan` runs after every earlier
    * batch and alone, also where it takes steps, between which the event loop turns; when it throws, nothing is written and its error is the result. Batches of several callers
    * share one commit and resolve in the order of their plans.
+   *
+   * @param needs Everything that the plan looks at.
    */
-  apply(plan: (view: StoreView) => Steps<StoreChange>): Promise<StoreChange>;
+  apply(
+    plan: (view: StoreView) => Steps<StoreChange>,
+    needs?: () => readonly PlanNeeds[],
+  ): Promise<StoreChange>;
   /** `read` of the vector alone. */
   readVector(offset: number): VectorVersion | null;
   /** `read` of the sequence number alone, where a store has that apart from the rest. */

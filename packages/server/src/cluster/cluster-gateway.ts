@@ -1,5 +1,5 @@
 /** What a server has that keeps nothing itself: an engine that asks search nodes, and the directory where it finds them. */
-import { ClusterEngine, type ListedNode, NodeDirectory } from "@sheaf/engine";
+import { ClusterEngine, type ListedNode, NodeDirectory, addressesOf } from "@sheaf/engine";
 import type { ClusterEmbedder } from "@sheaf/inference";
 import type { Logger } from "pino";
 import type { Settings } from "../config.ts";
@@ -8,7 +8,6 @@ import type { CatalogFeed } from "../services/catalog-feed.ts";
 import { clusterSecretOf } from "../settings/cluster-settings.ts";
 import { databaseOf } from "../settings/database-settings.ts";
 import { engineLog } from "./cluster-node.ts";
-import { addressesOf } from "./node-addresses.ts";
 
 /** How long a gateway that starts waits for its first node; later callers hear 503 until there is one. */
 const FIRST_NODE_MS = 3_000;

@@ -1,5 +1,5 @@
 /** A server that gateways call: it listens for them, and makes itself known in the database. */
-import { type EngineLog, type ListedNode, NodeDirectory, type NodeRole } from "@sheaf/engine";
+import { type EngineLog, type ListedNode, NodeDirectory, type NodeRole, addressesOf } from "@sheaf/engine";
 import type { ClusterEmbedder } from "@sheaf/inference";
 import { type PeerAddress, PeerListener, type PeerService, ServedPeers, peerName } from "@sheaf/process";
 import type { Logger } from "pino";
@@ -7,7 +7,6 @@ import type { Settings } from "../config.ts";
 import { listenError } from "../listen-error.ts";
 import { advertisedOf, clusterSecretOf } from "../settings/cluster-settings.ts";
 import { databaseOf } from "../settings/database-settings.ts";
-import { addressesOf } from "./node-addresses.ts";
 
 /** Between two lines about connections that were refused, which anybody can cause. */
 const REFUSALS_MS = 60_000;

@@ -1,5 +1,6 @@
 /** The settings of servers that call each other. Part of the table in `config.ts`. */
 import { hostname } from "node:os";
+import type { HostedEngineOptions } from "@sheaf/engine";
 import { ClusterSecret, LEAST_SECRET_CHARACTERS, type PeerAddress } from "@sheaf/process";
 import type { Setting, Settings } from "../config.ts";
 import { countSetting } from "./count-setting.ts";
@@ -84,8 +85,19 @@ export function parseRole(text: string): Role {
 }
 
 /** `refuseConflicts` has seen that there is one. */
-export function clusterSecretOf({ clusterSecret, clusterSecretFile }: Settings): ClusterSecret {
-  return new ClusterSecret(...linesOf(clusterSecret ?? clusterSecretFile ?? ""));
+export function clusterSecretOf(settings: Settings): ClusterSecret {
+  return new ClusterSecret(...secretsOf(settings));
+}
+
+/** Of a node that gateways call and that does nothing for itself: it leaves records to the nodes of their partitions. */
+export function clusterOf(settings: Settings): Pick<HostedEngineOptions, "cluster"> {
+  const { role, nodeListen, readReplicas } = settings;
+  if (role !== "search" || nodeListen === null) return {};
+  return { cluster: { secrets: secretsOf(settings), readReplicas } };
+}
+
+function secretsOf({ clusterSecret, clusterSecretFile }: Settings): readonly string[] {
+  return linesOf(clusterSecret ?? clusterSecretFile ?? "");
 }
 
 /** Where others reach a server that listens there. */

@@ -5,7 +5,8 @@ import type { Engine } from "../../engine.ts";
 import { ClusterEngine } from "../cluster-engine.ts";
 import { engineService } from "../engine-service.ts";
 
-const SECRET = new ClusterSecret("a-secret-of-32-characters-or-more");
+export const SECRET_TEXT = "a-secret-of-32-characters-or-more";
+const SECRET = new ClusterSecret(SECRET_TEXT);
 const HOST = "127.0.0.1";
 
 export interface Node {

@@ -8,7 +8,9 @@ import { HeadReader } from "../../storage/log/head-reader.ts";
 import { LogCheckpoints, type ViewCopy } from "../../storage/log/log-checkpoints.ts";
 import { Slots } from "../../storage/objects/slots.ts";
 import { type Usage, requireFits } from "../../storage/usage.ts";
-import { type LogView, LoggedRecordStore } from "../../storage/log/logged-record-store.ts";
+import { KnownRecords } from "../../storage/log/asked/known-records.ts";
+import type { LogView } from "../../storage/log/log-view.ts";
+import { LoggedRecordStore } from "../../storage/log/logged-record-store.ts";
 import { TenantSlots } from "./tenant-slots.ts";
 
 /** What a collection's log is called, and which one it is. */
@@ -23,7 +25,7 @@ export interface LogName {
 }
 
 export interface ViewPlace {
-  readonly open: () => LogView;
+  readonly open: () => LogView | Promise<LogView>;
   /** Of the view that was opened last, as it is then. */
   readonly copy: () => Promise<ViewCopy>;
   readonly onProblem: (error: unknown) => void;
@@ -45,6 +47,8 @@ const MOST_COLD = 2;
 const COLD_UNITS = 64;
 /** Logs that nobody writes any more, which are trimmed sooner than they need it. */
 const QUIET_AT_ONCE = 2;
+/** Collections that are read as a whole for a checkpoint alone. */
+const WHOLE_AT_ONCE = 1;
 /** Partitions of one tenant that are opened: each reads the log, and one read of a collection may ask for 64 of them. */
 const OPENING_PARTITIONS = 4;
 /** Openings. */
@@ -66,6 +70,8 @@ export interface CollectionLogsOptions {
   readonly isLeft?: (() => boolean) | undefined;
   /** Collections are opened for what can be made of them, and neither they nor the catalog are changed. */
   readonly changesNothing?: boolean | undefined;
+  /** Bytes that `known` takes at most; the default where it is left out. */
+  readonly knownBytes?: number | undefined;
   /** Bytes of such a file from which on it is read behind the first calls; by default an eighth of what a log needs. */
   readonly coldFromBytes?: number | undefined;
 }
@@ -79,12 +85,16 @@ export class CollectionLogs {
   #cold = 0;
   readonly #quiet = new Slots(QUIET_AT_ONCE);
   readonly #openings = new TenantSlots(OPENING_PARTITIONS);
+  readonly #whole = new Slots(WHOLE_AT_ONCE);
+  /** What was asked of others, of collections whose records are not here. */
+  readonly known: KnownRecords;
 
   /** @param log Closed with this. */
   constructor(log: CommitLog, options: CollectionLogsOptions) {
     this.#log = log;
     this.#options = options;
     this.#heads = new HeadReader(log);
+    this.known = new KnownRecords(options.knownBytes);
   }
 
   get changesNothing(): boolean {
@@ -118,6 +128,17 @@ export class CollectionLogs {
       }
       await place.remove();
     }
+  }
+
+  /** All records of a log, into a view that has nothing and follows no further. */
+  async readInto(view: LogView, { tenant, ...name }: LogName): Promise<void> {
+    const [log, heads] = [this.#log, this.#heads];
+    const { most, files } = this.#options;
+    await this.#whole.run(async () => {
+      // One that is not there would be made.
+      if ((await heads.head(name.id)) === null) throw new ViewVoid();
+      await LoggedRecordStore.open({ ...name, log, files, heads, view, quota: { owner: tenant, most } });
+    });
   }
 
   /** Empty; nothing is done where it is there. */
@@ -159,7 +180,7 @@ export class CollectionLogs {
     { tenant, ...name }: LogName,
     { open, copy, onProblem }: ViewPlace,
   ): Promise<LoggedRecordStore> {
-    const [view, log, heads] = [open(), this.#log, this.#heads];
+    const [view, log, heads] = [await open(), this.#log, this.#heads];
     const {
       most,
       checkpointAfterBytes: leastBytes,

@@ -4,6 +4,8 @@ import { type DataFolder, collectionName } from "../../storage/folder/data-folde
 import type { DiskSpace } from "../../storage/folder/disk-space.ts";
 import { LmdbRecordStore } from "../../storage/lmdb/lmdb-record-store.ts";
 import { ownEnvironment } from "../../storage/lmdb/own-environment.ts";
+import { AskedView } from "../../storage/log/asked/asked-view.ts";
+import type { AskPartition } from "../../storage/log/asked/records-question.ts";
 import type { ViewCopy } from "../../storage/log/log-checkpoints.ts";
 import type { LoggedRecordStore } from "../../storage/log/logged-record-store.ts";
 import type { CollectionLogs, LogName } from "./collection-logs.ts";
@@ -15,6 +17,25 @@ export interface ViewParts {
   /** Opens what is on the disk. */
   readonly open: () => LmdbRecordStore;
   readonly onProblem: (error: unknown) => void;
+}
+
+/** Of a collection in partitions, for its writes, on a server that has none of its records. */
+export async function openAskedView(
+  log: LogName,
+  ask: AskPartition,
+  { logs, folder, disk, onProblem }: Omit<ViewParts, "open">,
+): Promise<LoggedRecordStore> {
+  const { id, partitions = 1 } = log;
+  const known = logs.known;
+  // What a program of before has left there, or an engine that had nobody to ask.
+  const remove = (): Promise<void> => folder.discardCollection(id);
+  await remove();
+  return logs.open(log, {
+    open: () => AskedView.open({ id, partitions, ask, known }),
+    copy: () => copyOfLog(log, { logs, folder, disk }),
+    remove,
+    onProblem,
+  });
 }
 
 export interface OpenedView {
@@ -37,6 +58,26 @@ export async function openView(
     onProblem,
   });
   return { stored: stored!, logged };
+}
+
+/** All records as they are now, for a checkpoint that no other server writes: of the checkpoint before and the log. */
+async function copyOfLog(
+  log: LogName,
+  { logs, folder: data, disk }: Pick<ViewParts, "logs" | "folder" | "disk">,
+): Promise<ViewCopy> {
+  const folder = data.newTrash();
+  const view = new LmdbRecordStore(ownEnvironment({ folder, name: collectionName(log.id), disk }));
+  const remove = async (): Promise<void> => {
+    await view.close();
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    await logs.readInto(view, log);
+    return { view, remove };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
 }
 
 async function copyView(

@@ -1,6 +1,6 @@
 /**
  * Collections in 1, 2 and 5 partitions on PostgreSQL against the oracle: random batches and random searches, through two nodes
- * and a gateway that asks them. `SHEAF_DIFFERENTIAL_SEED` repeats a run.
+ * and a gateway that asks them. One of the nodes has all records of what it writes, the other one none. `SHEAF_DIFFERENTIAL_SEED` repeats a run.
  */
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -16,6 +16,7 @@ import {
 import * as fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { ClusterEngine } from "../../cluster/cluster-engine.ts";
+import { AskingNodes } from "../../cluster/testing/asking-nodes.ts";
 import { type Node, gatewayOf, nodeOf } from "../../cluster/testing/test-nodes.ts";
 import { createLocalEngine } from "../../create-local-engine.ts";
 import type { Engine } from "../../engine.ts";
@@ -36,19 +37,24 @@ let server: PostgresServer;
 let engines: readonly Engine[] = [];
 let nodes: readonly Node[] = [];
 let gateway: ClusterEngine;
+const asking = new AskingNodes();
 
 beforeAll(async () => {
   server = await PostgresServer.start();
   const database = server.settings();
-  const opened = ["one", "two"].map((name) => createLocalEngine({ dataFolder: join(root, name), database }));
+  const opened = [undefined, asking.open().ask].map((askRecords, i) =>
+    createLocalEngine({ dataFolder: join(root, String(i)), database, askRecords }),
+  );
   engines = await Promise.all(opened);
   nodes = await Promise.all(engines.map(nodeOf));
+  asking.know(nodes);
   gateway = await gatewayOf(nodes, 1);
 });
 afterAll(async () => {
   await gateway?.close();
-  for (const { listener } of nodes) await listener.close();
   for (const engine of engines) await engine.close();
+  await asking.close();
+  for (const { listener } of nodes) await listener.close();
   await server?.close();
   rmSync(root, { recursive: true, force: true });
 });

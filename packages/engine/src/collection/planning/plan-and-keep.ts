@@ -1,6 +1,12 @@
 /** A plan of a batch whose former versions of records are kept for reads that are open. */
-import type { StoreChange, StoreView } from "../../storage/record-store.ts";
+import type { PlanNeeds, StoreChange, StoreView } from "../../storage/record-store.ts";
 import type { VersionHistory } from "../../storage/version-history.ts";
+
+/** A plan, and what it looks at. */
+export type PlannedCommit = readonly [
+  plan: (view: StoreView) => Generator<void, StoreChange>,
+  needs: () => readonly PlanNeeds[],
+];
 
 /** @param onKept Told what to call once the index has the change, or the change has failed. */
 export function* planAndKeep(

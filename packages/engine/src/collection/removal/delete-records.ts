@@ -1,14 +1,22 @@
 /** Deletes from an open collection: by id, or of what a filter finds, which is chosen and removed at one state. */
-import { type CancelSignal, type DeleteRequest, type JsonObject, throwIfAborted } from "@sheaf/protocol";
+import {
+  type CancelSignal,
+  type DeleteRequest,
+  type JsonObject,
+  chunkingOf,
+  throwIfAborted,
+} from "@sheaf/protocol";
 import type { SelectedRecords } from "../../query/partitioned/read-partitions.ts";
 import type { StageTimes } from "../../query/stage-times.ts";
 import type { LoggedRecordStore } from "../../storage/log/logged-record-store.ts";
-import type { RecordStore, StoreChange, StoreView } from "../../storage/record-store.ts";
+import type { RecordStore, StoreChange } from "../../storage/record-store.ts";
 import type { RecordReads } from "../collection-reads.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import { whenWarm } from "../logged/when-warm.ts";
 import { againWhileOutdated, isOutdated, requireStill } from "../logged/outdated-plan.ts";
 import { planRemove } from "../plan-write.ts";
+import type { PlannedCommit } from "../planning/plan-and-keep.ts";
+import { needsOfRemoval } from "../planning/plan-needs.ts";
 import type { WriteGate } from "../write-gate.ts";
 
 export interface DeletingCollection {
@@ -21,7 +29,7 @@ export interface DeletingCollection {
   readonly refresh: (() => Promise<void>) | null;
   /** As of `OpenCollection`. */
   readonly logged: LoggedRecordStore | undefined;
-  readonly commit: (plan: (view: StoreView) => Generator<void, StoreChange>) => Promise<StoreChange>;
+  readonly commit: (...planned: PlannedCommit) => Promise<StoreChange>;
 }
 
 /** How many there were. */
@@ -39,7 +47,8 @@ export async function deleteRecords(
     throwIfAborted(signal);
     // Partitions may have come further than what is written on.
     if (store.head.sequence < state) await refresh?.();
-    return remove(collection, idsAt(offsets, collection), { at: refresh === null ? undefined : state });
+    const chosen = await idsAt(offsets, collection);
+    return remove(collection, chosen, { at: refresh === null ? undefined : state });
   };
   let deleted = 0;
   await progress.track(async () => {
@@ -62,7 +71,8 @@ export async function deleteSelected(
   let removed = 0;
   try {
     await progress.track(async () => {
-      const change = await gate.shared(() => remove(collection, idsAt(offsets, collection), { at: state }));
+      const ids = await idsAt(offsets, collection);
+      const change = await gate.shared(() => remove(collection, ids, { at: state }));
       removed = change.removes.length;
       return change.head.sequence;
     });
@@ -74,8 +84,14 @@ export async function deleteSelected(
 }
 
 /** Where another server has changed them since, they are chosen again. */
-function idsAt(offsets: readonly number[], { store }: DeletingCollection): readonly string[] {
-  return offsets.flatMap((offset) => store.read(offset)?.id ?? []);
+function idsAt(
+  offsets: readonly number[],
+  { store, logged }: DeletingCollection,
+): readonly string[] | Promise<readonly string[]> {
+  const asked = logged?.asked;
+  return asked === undefined
+    ? offsets.flatMap((offset) => store.read(offset)?.id ?? [])
+    : asked.idsAt(offsets);
 }
 
 /** @param schema Where ids may stand for chunks. @param at As `requireStill`. */
@@ -84,8 +100,12 @@ function remove(
   ids: readonly string[],
   { schema, at }: { readonly schema?: JsonObject; readonly at?: number | undefined },
 ): Promise<StoreChange> {
-  return commit((view) => {
-    requireStill(view, at);
-    return planRemove(view, ids, schema);
-  });
+  const isCut = schema !== undefined && chunkingOf(schema) !== null;
+  return commit(
+    (view) => {
+      requireStill(view, at);
+      return planRemove(view, ids, schema);
+    },
+    () => needsOfRemoval(ids, isCut),
+  );
 }

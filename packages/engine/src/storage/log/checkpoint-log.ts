@@ -6,7 +6,7 @@
 import { type CancelSignal, SheafError, throwIfAborted } from "@sheaf/protocol";
 import { SegmentDamaged } from "../files/segment-damaged.ts";
 import type { WriteOptions } from "./write-record-file.ts";
-import type { LogView } from "./logged-record-store.ts";
+import type { LogView } from "./log-view.ts";
 import { type ViewedPart, partitionOf } from "./partition-of.ts";
 import type { RecordStore, StoreChange } from "../record-store.ts";
 import { runInTurns } from "../steps.ts";

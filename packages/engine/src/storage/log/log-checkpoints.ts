@@ -6,7 +6,7 @@ import { Cancellation, SheafError } from "@sheaf/protocol";
 import { isCheckpointDue, isWorthTrimming, writeCheckpoint } from "./checkpoint-log.ts";
 import type { CheckpointFiles } from "./checkpoint-files.ts";
 import type { CommitLog, LogSizes } from "./commit-log.ts";
-import type { LogView } from "./logged-record-store.ts";
+import type { LogView } from "./log-view.ts";
 
 /** The view as it was at one moment, apart from the one that goes on. */
 export interface ViewCopy {

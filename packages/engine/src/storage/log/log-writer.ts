@@ -5,11 +5,12 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SheafError } from "@sheaf/protocol";
-import type { StoreChange, StoreView } from "../record-store.ts";
+import type { PlanNeeds, StoreChange, StoreView } from "../record-store.ts";
 import type { Steps } from "../steps.ts";
 import { excess } from "../usage.ts";
+import { TooMuchLearnt } from "./asked/learnt-records.ts";
 import { type LogBatch, type LogHead, isSameHead } from "./commit-log.ts";
-import type { LoggedStoreOptions } from "./logged-record-store.ts";
+import type { LoggedStoreOptions } from "./logged-store-options.ts";
 import { type OwnWrite, type PlannedWrite, countFitting, planGroup, usageOfAll } from "./write-group.ts";
 
 /** Each lost to another writer, or not answered. */
@@ -29,6 +30,8 @@ export interface WriterStore {
   readonly isVoid: boolean;
   /** One thing at a time. */
   alone(work: () => Promise<void>): Promise<void>;
+  /** Has what these look at be known; of how many of the first it is. */
+  learn(writes: readonly OwnWrite[]): Promise<number>;
   /** Has the view follow the log, up to the own batch if that is there; whether it is. */
   pull(own: LogBatch): Promise<boolean>;
   /** What the log has now, and who wrote it is told. */
@@ -59,13 +62,16 @@ export class LogWriter {
   }
 
   /** As `RecordStore` has it. */
-  apply(plan: (view: StoreView) => Steps<StoreChange>): Promise<StoreChange> {
+  apply(
+    plan: (view: StoreView) => Steps<StoreChange>,
+    needs?: () => readonly PlanNeeds[],
+  ): Promise<StoreChange> {
     return new Promise((resolve, reject) => {
       const failed = (error: unknown): void => {
         this.#store.onError(error);
         reject(error);
       };
-      this.#queue.push({ id: randomUUID(), plan, resolve, reject: failed });
+      this.#queue.push({ id: randomUUID(), plan, needs, resolve, reject: failed });
       if (!this.#isWriting) void this.#write();
     });
   }
@@ -87,6 +93,8 @@ export class LogWriter {
     const group: WriteGroup = { writes: this.#queue.splice(0, MOST_WRITES), isUnknown: false };
     const { appendAttempts = APPEND_ATTEMPTS } = this.#options;
     try {
+      // Not again with a later attempt: what was learnt follows the log, and the own batches may be in that.
+      await this.#learn(group);
       for (let attempt = 0; attempt < appendAttempts; attempt++) {
         if (attempt > WITHOUT_PAUSE) await sleep(Math.random() * PAUSE_MS);
         if (await this.#attempt(group)) return;
@@ -97,6 +105,18 @@ export class LogWriter {
       for (const { reject } of group.writes) reject(told);
       throw error;
     }
+  }
+
+  async #learn(group: WriteGroup): Promise<void> {
+    let learnt = 0;
+    try {
+      learnt = await this.#store.learn(group.writes);
+    } catch (error) {
+      // The first alone is too much.
+      if (!(error instanceof TooMuchLearnt)) throw error;
+      group.writes.shift()!.reject(error);
+    }
+    this.#giveBack(group, learnt);
   }
 
   /** `false`: what is left of the group is to be planned again. */

@@ -7,78 +7,36 @@ import assert from "node:assert";
 import { SheafError } from "@sheaf/protocol";
 import { CorruptDataError } from "../corrupt-data-error.ts";
 import { ForwardingStore } from "../forwarding-store.ts";
-import type { RecordStore, StoreChange, StoreView } from "../record-store.ts";
+import type { PlanNeeds, StoreChange, StoreView } from "../record-store.ts";
 import { type Steps, runInTurns } from "../steps.ts";
 import { TurnLock } from "../turn-lock.ts";
-import { sumOf } from "../usage.ts";
+import { type Usage, sumOf } from "../usage.ts";
+import { answerRecords } from "./asked/answer-records.ts";
+import { learnForPlans } from "./asked/learn-for-plans.ts";
+import type { RecordsAnswer, RecordsQuestion } from "./asked/records-question.ts";
 import { decodeBatch } from "./batch-codec.ts";
 import {
-  type CommitLog,
   type LogBatch,
   type LogHead,
-  type LogOwner,
   type LogSizes,
   LogTrimmed,
   ViewVoid,
   bytesOf,
   isSameHead,
 } from "./commit-log.ts";
-import type { CheckpointFiles } from "./checkpoint-files.ts";
 import { readCheckpoint } from "./checkpoint-log.ts";
 import { WarmingView } from "./cold/warming-view.ts";
-import type { HeadReader } from "./head-reader.ts";
-import type { LogCheckpoints } from "./log-checkpoints.ts";
 import type { LogFollower } from "./log-follower.ts";
+import type { AskedRecords, LogView } from "./log-view.ts";
 import { LogWriter } from "./log-writer.ts";
+import type { LoggedStoreOptions } from "./logged-store-options.ts";
 import { usageOf } from "./usage-of.ts";
-import { type PlannedWrite, madeNotStored, usageOfAll } from "./write-group.ts";
+import { type OwnWrite, type PlannedWrite, madeNotStored, usageOfAll } from "./write-group.ts";
 
 /** Batches and bytes of bodies that share a commit of the view, while it is opened. */
 const GROUPED = 64;
 const GROUPED_BYTES = 8 * 1024 * 1024;
 const NO_STATE = new Uint8Array(0);
-
-/** A store on this machine that keeps beside its head which batch of the log that is of. */
-export interface LogView extends RecordStore {
-  /** `null`: it has come to none yet, or follows no log. */
-  readonly batch: string | null;
-  /** `apply` of a batch of the log; both are stored or neither is. */
-  follow(plan: (view: StoreView) => Steps<StoreChange>, batch: string): Promise<void>;
-  /** What operations up to this one changed is not known any more. */
-  forgetUpTo(sequence: number): Promise<void>;
-  /** Of the value of the record with this offset; 0 where there is none. */
-  storedBytes(offset: number): number;
-}
-
-export interface LoggedStoreOptions {
-  /** Of the collection. */
-  readonly id: string;
-  /** Of its log, which is made where there is none. */
-  readonly epoch: string;
-  readonly log: CommitLog;
-  /** Where checkpoints may be that are not in the log's own place. */
-  readonly files?: CheckpointFiles | undefined;
-  readonly heads: HeadReader;
-  /** Closed with this. */
-  readonly view: LogView;
-  /** Of the collection; 1 if it is left out. As long as there is a log, it stays the same. */
-  readonly partitions?: number | undefined;
-  /** The only one whose records the view has; nothing can be written then. Left out: it has those of all. */
-  readonly partition?: number | undefined;
-  /** Whose collection it is, and what all of theirs may keep together. */
-  readonly quota: LogOwner;
-  /** How often a write is planned anew; the default where it is left out. */
-  readonly appendAttempts?: number | undefined;
-  /** Left out: the log is never trimmed by this store. */
-  readonly checkpoints?: LogCheckpoints | undefined;
-  /**
-   * A place among the few whose checkpoints are read behind the first calls, to be given back; `null`: there is none for so many
-   * bytes. Left out: there never is.
-   */
-  readonly claimCold?: ((checkpointBytes: number) => (() => void) | null) | undefined;
-  /** Told of a view that could not be filled behind the calls. */
-  readonly onProblem?: ((error: unknown) => void) | undefined;
-}
 
 export class LoggedRecordStore extends ForwardingStore {
   readonly #options: LoggedStoreOptions;
@@ -112,7 +70,7 @@ export class LoggedRecordStore extends ForwardingStore {
     const { owner } = quota;
     const head = await heads.head(id);
     if (head === null) await log.create(id, { epoch, state: NO_STATE, owner });
-    const isEmpty = view.batch === null && view.head.sequence === 0;
+    const isEmpty = view.asked === undefined && view.batch === null && view.head.sequence === 0;
     // One of several partitions that is here as a whole has no index: nobody reads it before all is here.
     const isPerhapsCold = isEmpty && head !== null && (partitions === 1 || part !== undefined);
     const warming = isPerhapsCold ? await WarmingView.open({ ...options, part }, head) : null;
@@ -127,7 +85,7 @@ export class LoggedRecordStore extends ForwardingStore {
       store.#void();
     };
     warming?.start(() => store.refresh(), onFailed);
-    if (store.#sizes.usage === null && part === undefined)
+    if (store.#sizes.usage === null && part === undefined && view.asked === undefined)
       await log.count(id, store.#position, owner, await usageOf(view));
     return store;
   }
@@ -152,9 +110,19 @@ export class LoggedRecordStore extends ForwardingStore {
     return !this.#isVoid && this.warming?.isCold === true;
   }
 
-  /** Of the values of its records, as they are counted; `null`: they are not. */
-  get keptBytes(): number | null {
-    return this.#sizes.usage?.bytes ?? null;
+  /** As the log counts it; `null`: it does not. */
+  get kept(): Usage | null {
+    return this.#sizes.usage;
+  }
+
+  /** Of one whose records others have. */
+  get asked(): AskedRecords | undefined {
+    return this.#view.asked;
+  }
+
+  /** For a server that has none of the records: at one state, which is the newest or a later one. Throws `DataAbsent`. */
+  async answer(question: RecordsQuestion): Promise<RecordsAnswer> {
+    return this.#alone(async () => answerRecords(this.#view, this.#position.batch, question));
   }
 
   /** `null`: it is closed, or of no use any more. */
@@ -200,10 +168,13 @@ export class LoggedRecordStore extends ForwardingStore {
    * As the seam says, on all servers. An error of the view, after the batch has got into the log, leaves it there: the next
    * `refresh` stores it.
    */
-  apply(plan: (view: StoreView) => Steps<StoreChange>): Promise<StoreChange> {
+  apply(
+    plan: (view: StoreView) => Steps<StoreChange>,
+    needs?: () => readonly PlanNeeds[],
+  ): Promise<StoreChange> {
     assert.equal(this.#options.partition, undefined, "a plan needs all records of a collection");
-    if (!this.isCold) return this.#writer.apply(plan);
-    return this.warming!.whenWarm().then(() => this.#writer.apply(plan));
+    if (!this.isCold) return this.#writer.apply(plan, needs);
+    return this.warming!.whenWarm().then(() => this.#writer.apply(plan, needs));
   }
 
   #newWriter(): LogWriter {
@@ -217,11 +188,20 @@ export class LoggedRecordStore extends ForwardingStore {
         return isVoid();
       },
       alone: (work) => this.#alone(work),
+      learn: (writes) => this.#learn(writes),
       pull: (own) => this.#pull(own),
       store: (planned) => this.#storeOwn(planned),
       gone: () => this.#void(),
       full: () => this.#full(),
       onError: (error) => this.#hear(error),
+    });
+  }
+
+  async #learn(writes: readonly OwnWrite[]): Promise<number> {
+    const { asked } = this;
+    if (asked === undefined) return writes.length;
+    return learnForPlans(asked, writes, async (until) => {
+      if (until > this.#position.sequence) await this.#pull(undefined, until);
     });
   }
 

@@ -2,7 +2,7 @@
 import type { RemovedRecord, StoreHead, StoreView } from "../record-store.ts";
 import type { Steps } from "../steps.ts";
 import type { StoredRecord } from "../stored-record.ts";
-import type { LogView } from "./logged-record-store.ts";
+import type { LogView } from "./log-view.ts";
 import type { PlannedWrite } from "./write-group.ts";
 
 interface PutRecord {

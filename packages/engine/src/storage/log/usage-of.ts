@@ -1,7 +1,7 @@
 /** What a view has, counted from its records. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Usage } from "../usage.ts";
-import type { LogView } from "./logged-record-store.ts";
+import type { LogView } from "./log-view.ts";
 
 /** In one turn. */
 const COUNTED_AT_ONCE = 256;

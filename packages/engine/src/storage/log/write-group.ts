@@ -4,12 +4,12 @@
  */
 import assert from "node:assert";
 import { SheafError } from "@sheaf/protocol";
-import type { StoreChange, StoreView } from "../record-store.ts";
+import type { PlanNeeds, StoreChange, StoreView } from "../record-store.ts";
 import { type Steps, isInSteps, runInTurns } from "../steps.ts";
 import { type Usage, NO_USAGE, addedRecords, fits, sumOf } from "../usage.ts";
 import { encodeBatch } from "./batch-codec.ts";
 import { type LogBatch, bytesOf } from "./commit-log.ts";
-import type { LogView } from "./logged-record-store.ts";
+import type { LogView } from "./log-view.ts";
 import { PlannedView } from "./planned-view.ts";
 
 /** What an append may take, but for its last batch. */
@@ -20,6 +20,8 @@ export interface OwnWrite {
   readonly id: string;
   /** Gives the same on the same state: it may be the first of two attempts that is made. */
   readonly plan: (view: StoreView) => Steps<StoreChange>;
+  /** As of `RecordStore.apply`. */
+  readonly needs?: (() => readonly PlanNeeds[]) | undefined;
   readonly resolve: (change: StoreChange) => void;
   readonly reject: (error: unknown) => void;
 }

@@ -17,7 +17,7 @@ import type { DocumentVersion, StoredRecord, VectorDistance, VectorVersion } fro
 import { recordBytes } from "../../values/record-bytes.ts";
 import { damagedRecords } from "../checkpoint-files.ts";
 import type { Checkpoint } from "../commit-log.ts";
-import type { LogView } from "../logged-record-store.ts";
+import type { LogView } from "../log-view.ts";
 import type { RecordDirectory } from "../record-directory.ts";
 import type { RecordFile } from "../record-file.ts";
 

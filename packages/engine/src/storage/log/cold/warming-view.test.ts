@@ -11,7 +11,8 @@ import type { CheckpointFiles } from "../checkpoint-files.ts";
 import { writeCheckpoint } from "../checkpoint-log.ts";
 import { HeadReader } from "../head-reader.ts";
 import { addOne } from "../logged-record-store.suite.ts";
-import { LoggedRecordStore, type LoggedStoreOptions } from "../logged-record-store.ts";
+import { LoggedRecordStore } from "../logged-record-store.ts";
+import type { LoggedStoreOptions } from "../logged-store-options.ts";
 import { MemoryCommitLog } from "../memory-commit-log.ts";
 import { MemoryView, recordFilesIn } from "../testing/memory-view.ts";
 

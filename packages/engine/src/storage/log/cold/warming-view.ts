@@ -15,7 +15,7 @@ import { decodeBatch } from "../batch-codec.ts";
 import { type CheckpointPlaces, readCheckpoint } from "../checkpoint-log.ts";
 import { isRecordFile } from "../checkpoint-files.ts";
 import { type FoundHead, type LogSizes, LogTrimmed, ViewVoid } from "../commit-log.ts";
-import type { LogView } from "../logged-record-store.ts";
+import type { LogView } from "../log-view.ts";
 import type { ViewedPart } from "../partition-of.ts";
 import { ColdView, readBytesOf } from "./cold-view.ts";
 

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { MemoryFiles } from "../../files/memory-files.ts";
 import { MemoryRecordStore } from "../../memory-record-store.ts";
 import { type CheckpointFiles, recordFileName } from "../checkpoint-files.ts";
-import type { LogView } from "../logged-record-store.ts";
+import type { LogView } from "../log-view.ts";
 import { RecordFile } from "../record-file.ts";
 import { writeRecordFile } from "../write-record-file.ts";
 

@@ -1,5 +1,5 @@
 /** Where nodes are that do something for other servers. */
-import type { KnownNode, NodeRole } from "@sheaf/engine";
+import type { KnownNode, NodeRole } from "../storage/postgres/postgres-node-table.ts";
 import type { PeerAddress } from "@sheaf/process";
 
 /** A server that does everything answers searches of others; texts are for those that do nothing else. */
