@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { describe, expect, it } from "vitest";
 import { type FlagTexts, readSettings } from "../config.ts";
-import { advertisedOf } from "./cluster-settings.ts";
+import { advertisedOf, clusterOf } from "./cluster-settings.ts";
 import { SettingError } from "./setting-error.ts";
 
 const SECRET = "0123456789-0123456789-0123456789";
@@ -54,6 +54,15 @@ describe("settings of a cluster", () => {
     expect(() => readSettings({ role: "index" }, CLUSTER)).toThrow("needs --database");
     expect(refusal({ role: "index", nodeListen: "7000" })).toContain("--node-listen");
     expect(refusal({ readReplicas: "0" })).toContain("--read-replicas");
+  });
+
+  it("tell the engine of the other nodes where gateways call it and it is a search node", () => {
+    const node = { nodeListen: "7000", readReplicas: "3" };
+    expect(clusterOf(read({ role: "search", ...node }))).toEqual({
+      cluster: { secrets: [SECRET], readReplicas: 3 },
+    });
+    expect(clusterOf(read({ role: "search" }))).toEqual({});
+    expect(clusterOf(read(node))).toEqual({});
   });
 
   it("refuse secrets that are short or no text, without showing them", () => {

@@ -70,8 +70,6 @@ export interface CollectionLogsOptions {
   readonly isLeft?: (() => boolean) | undefined;
   /** Collections are opened for what can be made of them, and neither they nor the catalog are changed. */
   readonly changesNothing?: boolean | undefined;
-  /** Bytes that `known` takes at most; the default where it is left out. */
-  readonly knownBytes?: number | undefined;
   /** Bytes of such a file from which on it is read behind the first calls; by default an eighth of what a log needs. */
   readonly coldFromBytes?: number | undefined;
 }
@@ -87,14 +85,13 @@ export class CollectionLogs {
   readonly #openings = new TenantSlots(OPENING_PARTITIONS);
   readonly #whole = new Slots(WHOLE_AT_ONCE);
   /** What was asked of others, of collections whose records are not here. */
-  readonly known: KnownRecords;
+  readonly known = new KnownRecords();
 
   /** @param log Closed with this. */
   constructor(log: CommitLog, options: CollectionLogsOptions) {
     this.#log = log;
     this.#options = options;
     this.#heads = new HeadReader(log);
-    this.known = new KnownRecords(options.knownBytes);
   }
 
   get changesNothing(): boolean {
