@@ -99,6 +99,18 @@ describe("servers on a database", () => {
     await expect.poll(() => idsAt(collection)).toEqual(both(["a", "b"]));
   });
 
+  it("end where their data folder is removed below them, and read it anew", async () => {
+    const collection = await makeCollection("removed");
+    await add(two, collection, "a");
+    const exited = once(two.process, "exit");
+    await rm(two.data, { recursive: true });
+    await exited;
+    expect(two.process.exitCode).toBe(1);
+    expect(two.output).toContain(`the data folder ${two.data} was removed`);
+    two = await start({ data: two.data });
+    await expect.poll(() => idsAt(collection)).toEqual(both(["a"]));
+  });
+
   it("answer 503 without a primary, and write again once a standby was promoted", async () => {
     const collection = await makeCollection("promoted");
     await add(one, collection, "a");

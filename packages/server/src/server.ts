@@ -19,6 +19,7 @@ import {
 } from "@sheaf/engine";
 import { ClusterGateway } from "./cluster/cluster-gateway.ts";
 import { ClusterNode, engineLog } from "./cluster/cluster-node.ts";
+import { FolderWatch } from "./cluster/folder-watch.ts";
 import { type Role, clusterOf } from "./settings/cluster-settings.ts";
 import { databaseOf } from "./settings/database-settings.ts";
 import { bucketAt, isBucket, objectsOf } from "./settings/object-settings.ts";
@@ -58,6 +59,7 @@ interface Parts {
   readonly memory: IdleGc;
   /** Of a server that keeps nothing. */
   readonly gateway: ClusterGateway | null;
+  readonly folder: FolderWatch;
   /** What gateways call. */
   node: ClusterNode | null;
   engine: HostedEngine | ClusterEngine | null;
@@ -71,6 +73,8 @@ export interface RunningServer {
   readonly metricsPort: number | null;
   /** `null`: auth is off, or the key is the operator's own. */
   readonly rootKey: RootKey | null;
+  /** Resolves where the data folder of a server with a database was removed below it: it serves no more then. */
+  readonly folderLost: Promise<void>;
   /** From here on it says that it is ready. */
   open(): void;
   /** Reads the files of the certificate again, for new connections. What cannot be used is logged, and the old one stays. */
@@ -123,7 +127,7 @@ async function start(settings: Settings, logger: Logger, embedding: EmbedderOpti
   const { createApp } = await import("./app.ts");
   const lifecycle = new Lifecycle();
   const [slot, rootKeySlot] = [new EngineSlot(), new RootKeySlot()];
-  const parts = partsOf(shared ?? local, gateway);
+  const parts = partsOf(settings, shared ?? local, gateway);
   const app = createApp({
     ...settings,
     tls: identity,
@@ -144,9 +148,7 @@ async function start(settings: Settings, logger: Logger, embedding: EmbedderOpti
   let rootKey: RootKey | null = null;
   try {
     await listen(app.http, listenSettings(settings));
-    if (settings.metricsPort !== null) {
-      parts.metricsListener = await openMetrics(settings, settings.metricsPort, app, logger);
-    }
+    parts.metricsListener = await openMetrics(settings, app, logger);
     parts.engine = await starting;
     if (parts.engine !== null) {
       // What a crash left of replies; the data folder is locked by now.
@@ -169,6 +171,7 @@ async function start(settings: Settings, logger: Logger, embedding: EmbedderOpti
     url: listenerUrl(app, settings),
     metricsPort: parts.metricsListener?.port ?? null,
     rootKey,
+    folderLost: parts.folder.lost,
     open: () => lifecycle.advance("serving"),
     reloadTls: () => reloadTls(tls, app, logger),
     stop: () => stop(app, lifecycle, parts),
@@ -188,8 +191,17 @@ function isClosed(role: Role): boolean {
   return role === "embed" || role === "index";
 }
 
-function partsOf(embedder: Embedder, gateway: ClusterGateway | null): Parts {
-  return { embedder, memory: new IdleGc(), gateway, node: null, engine: null, metricsListener: null };
+function partsOf({ database }: Settings, embedder: Embedder, gateway: ClusterGateway | null): Parts {
+  const later = { node: null, engine: null, metricsListener: null };
+  // Without a database the folder is no cache: what is open of it is all that there is, and is not given up.
+  const hasFolder = (): boolean => database === null || hasItsFolder(parts);
+  const folder = new FolderWatch(hasFolder);
+  const parts: Parts = { embedder, memory: new IdleGc(), gateway, folder, ...later };
+  return parts;
+}
+
+function hasItsFolder({ engine }: Readonly<Parts>): boolean {
+  return engine === null || !("hasFolder" in engine) || engine.hasFolder;
 }
 
 function firstIdentity(tls: TlsFiles, logger: Logger): TlsIdentity {
@@ -229,21 +241,21 @@ function metricsSettings({ metricsHost: host }: Settings, port: number): ListenS
   return { host, port, flags: { host: "--metrics-host", port: "--metrics-port" } };
 }
 
-/** Whatever auth is: a page whose name resolves to the address of this port would read it. */
-function openMetrics(
+/** Whatever auth is: a page whose name resolves to the address of this port would read it. `null`: they have no port of their own. */
+async function openMetrics(
   settings: Settings,
-  port: number,
   { renderMetrics: render }: App,
   logger: Logger,
-): Promise<MetricsListener> {
+): Promise<MetricsListener | null> {
   const hostRule = "must be the address of the connection, --metrics-host or one of --allowed-hosts";
-  const { metricsHost, allowedHosts } = settings;
+  const { metricsHost, metricsPort, allowedHosts } = settings;
+  if (metricsPort === null) return null;
   const guard = new BrowserGuard({
     allowedHosts: [...allowedHosts, metricsHost],
     allowedOrigins: [],
     hostRule,
   });
-  const at = metricsSettings(settings, port);
+  const at = metricsSettings(settings, metricsPort);
   return listenForMetrics({ at, render, logger, refusal: (request) => guard.refusal(request) });
 }
 
@@ -338,6 +350,7 @@ async function stop(
   await closed;
   clearTimeout(grace);
   parts.memory.stop();
+  parts.folder.close();
   await ledger.close();
   await parts.metricsListener?.close();
   await left;

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, cpSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { closeSync, cpSync, mkdirSync, readFileSync, readdirSync, renameSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -47,6 +47,20 @@ describe("data lock", () => {
     lock.release();
     expect(runningServer(path)).toBeNull();
     (await acquireDataLock(path)).release();
+  });
+
+  it("says whether its file is where it was", async () => {
+    const path = lockPath();
+    const lock = await acquireDataLock(path);
+    onTestFinished(() => lock.release());
+    expect(lock.isInPlace()).toBe(true);
+    renameSync(dirname(path), `${dirname(path)}-moved`);
+    expect(lock.isInPlace()).toBe(false);
+    // Another file of that name.
+    const next = await acquireDataLock(path);
+    onTestFinished(() => next.release());
+    expect(lock.isInPlace()).toBe(false);
+    expect(next.isInPlace()).toBe(true);
   });
 
   it("is not to be had by removing its file while a process has the catalog open", async () => {

@@ -14,6 +14,7 @@ import {
   ftruncateSync,
   openSync,
   readSync,
+  statSync,
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
@@ -35,6 +36,8 @@ export interface DataLock {
   readonly token: string;
   /** Of the locked file, for engine hosts to inherit. */
   readonly fd: number;
+  /** Whether the file still lies where it was: not after its folder was removed, or the disk below it. */
+  isInPlace(): boolean;
   /** Engine hosts that still run keep the folder. */
   release(): void;
 }
@@ -75,7 +78,7 @@ export async function acquireDataLock(
       ftruncateSync(fd);
       closeSync(fd);
     };
-    return { token, fd, release };
+    return { token, fd, isInPlace: () => !held || liesAt(path, fd), release };
   } catch (error) {
     closeSync(fd);
     throw error;
@@ -167,6 +170,12 @@ export function lockFile(fd: number, path: string, options?: { readonly shared: 
         "use a folder on a local disk",
     );
   }
+}
+
+function liesAt(path: string, fd: number): boolean {
+  const own = fstatSync(fd);
+  const there = statSync(path, { throwIfNoEntry: false });
+  return there?.ino === own.ino && there.dev === own.dev;
 }
 
 /** In place, so that the lock stays with the file; on a full disk, too. Whoever reads meanwhile looks at the first line. */

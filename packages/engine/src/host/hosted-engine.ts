@@ -113,6 +113,11 @@ export class HostedEngine extends EngineProxy {
     this.#supervisor.expectCall(kind);
   }
 
+  /** Whether the data folder is still where it was. */
+  get hasFolder(): boolean {
+    return this.#lock.isInPlace();
+  }
+
   /** Ends the host, then gives the data folder back. */
   async close(): Promise<void> {
     await Promise.all([this.#supervisor.close(), this.#recovery.close()]);

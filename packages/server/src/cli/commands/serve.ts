@@ -13,6 +13,10 @@ import { environmentVariables, flagTexts, settingOptions } from "../setting-opti
 const STDERR = 2;
 const NO_AUTH =
   "Warning: auth is off. Every program on this machine can read, change and remove everything. Web pages are kept out.";
+const LOST =
+  "was removed, or its disk is gone: this server ends. Started again it reads what it needs from the database";
+/** Not that of settings which cannot be used: whoever watches over services is to start it again. */
+const LOST_EXIT_CODE = 1;
 const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
 
 export const serve: Command = {
@@ -36,11 +40,12 @@ export const serve: Command = {
     server.open();
     // Without TLS the signal ends the process as it always does: its terminal was closed.
     if (settings.tlsCert !== null) process.on("SIGHUP", () => server.reloadTls());
-    const signal = await stopped;
-    logger.info({ signal }, "stopping");
+    const signal = await Promise.race([stopped, server.folderLost.then(() => null)]);
+    if (signal === null) logger.error(`the data folder ${settings.dataFolder} ${LOST}`);
+    else logger.info({ signal }, "stopping");
     await server.stop();
     logger.info("stopped");
-    return 0;
+    return signal === null ? LOST_EXIT_CODE : 0;
   },
 };
 
