@@ -10,6 +10,7 @@ import { problemAtStart } from "../storage/postgres/connection-problems.ts";
 import type { PostgresDatabase } from "../storage/postgres/postgres-database.ts";
 import type { KnownNode, ListedNode, PostgresNodeTable } from "../storage/postgres/postgres-node-table.ts";
 import type { UpkeepRounds } from "../upkeep-rounds.ts";
+import { RecentNodes } from "./recent-nodes.ts";
 
 /** A third of what a node may be silent for. */
 const REGISTER_MS = 5_000;
@@ -78,7 +79,8 @@ export class NodeDirectory {
 
   /** Gives the nodes now and after each look. Rejects where the database cannot be reached at first; later what was known counts. */
   async watch(onNodes: (nodes: readonly KnownNode[]) => void): Promise<void> {
-    const look = async (): Promise<void> => onNodes(await this.#table.seen());
+    const recent = new RecentNodes();
+    const look = async (): Promise<void> => onNodes(recent.after(await this.#table.seen()));
     await first(look());
     this.#every(LOOK_MS, look);
   }
