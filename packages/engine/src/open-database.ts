@@ -99,6 +99,9 @@ export async function openDatabase(
       databaseLeftToIndexNodes: Number(isLeft()),
       databaseObjectsFailing: Number(health?.isFailing === true),
     }),
+    askObjects: async () => {
+      if (health?.isFailing === true) await owner?.ask();
+    },
     isLeft,
     lookMs: settings.lookMs,
   };

@@ -194,8 +194,11 @@ describe("records of a checkpoint in an object store", () => {
     const shared = cluster();
     const one = await shared.open();
     const [ref] = await filled(shared, one);
+    // It asks again although nobody needs anything of it.
+    const idle = await shared.open(undefined, "all", { lookMs: 50 });
     for (const fault of ["denied", "busy"] as const) {
       stores.server.fault = () => fault;
+      await expect(idsOf(idle, ref)).rejects.toMatchObject({ code: "unavailable" });
       const two = await shared.open();
       await expect(idsOf(two, ref)).rejects.toMatchObject({
         ...{ code: "unavailable", message: "the object store cannot be used now" },
@@ -204,7 +207,10 @@ describe("records of a checkpoint in an object store", () => {
     }
     await addLarge(one, ref, 10_000);
     await addLarge(one, ref, 20_000);
+    const failing = async (): Promise<number> => (await idle.statistics()).databaseObjectsFailing;
+    expect(await failing()).toBe(1);
     stores.server.fault = () => null;
+    await expect.poll(failing).toBe(0);
     const expected = await idsOf(one, ref);
     const three = await shared.open();
     expect(await idsOf(three, ref)).toEqual(expected);

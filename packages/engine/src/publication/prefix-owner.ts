@@ -51,6 +51,11 @@ export class PrefixOwner {
     await manifests.mark();
   }
 
+  /** Only to learn whether the store answers. Never rejects. */
+  async ask(): Promise<void> {
+    await this.#options.store.list(FOLDER).catch(() => {});
+  }
+
   #refuseOthers(own: string, known: readonly string[]): void {
     const other = known.find((name) => name !== `${FOLDER}${own}`);
     if (other === undefined) return;

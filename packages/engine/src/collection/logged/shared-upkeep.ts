@@ -22,6 +22,8 @@ export interface OthersCatalog {
   /** Those of some ids that no collection has. */
   readonly absentOf: (ids: readonly string[]) => Promise<readonly string[]>;
   readonly measure: () => DatabaseMeasure;
+  /** Asks an object store that has failed: a server that needs nothing of it would say so for hours. Never rejects. */
+  readonly askObjects: () => Promise<void>;
   /** Whether sweeps of the database are left to another server. */
   readonly isLeft: () => boolean;
   /** Between two looks at the disk, in milliseconds; by default a minute. */
@@ -50,7 +52,9 @@ export function startSharedUpkeep(options: SharedUpkeepOptions): { close(): Prom
   const { others, onCatalog, logs, jobs, pool, telling } = options;
   const { lookMs = LOOK_MS } = others;
   const looks = new UpkeepRounds(lookMs, async () => {
-    await removeDropped(options, looks).catch(telling("dropped collections could not be removed"));
+    const removed = removeDropped(options, looks);
+    await removed.catch(telling("dropped collections could not be removed"));
+    await others.askObjects();
     return lookMs;
   });
   // Servers that start together do not sweep together.

@@ -59,9 +59,13 @@ export class ObjectCluster {
     onTestFinished(() => this.#sql.close());
   }
 
-  async open(dataFolder = temporaryFolder(), role: EngineDatabase["role"] = "all"): Promise<Engine> {
+  async open(
+    dataFolder = temporaryFolder(),
+    role: EngineDatabase["role"] = "all",
+    more: Pick<EngineDatabase, "lookMs"> = {},
+  ): Promise<Engine> {
     const { objects } = this;
-    const database = { ...this.database, role };
+    const database = { ...this.database, role, ...more };
     const log = (entry: EngineLogEntry): void => void this.log.push(entry);
     const engine = await createLocalEngine({ dataFolder, database, objects, index: INDEX, log });
     this.#open.add(engine);
