@@ -188,6 +188,8 @@ describe("two servers on one database", () => {
     expect(await refusedStart([...url, "--data", one.data], { PGPASSWORD: PASSWORD }, 1)).toContain("in use");
     const unset = await refusedStart(url, { SHEAF_LOG_LEVEL: "silent" });
     expect(unset).toMatch(/^sheaf: the database at 127\.0\.0\.1:\d+ asks for a password.*\n$/);
+    const wrong = await refusedStart(url, { PGPASSWORD: "other", SHEAF_LOG_LEVEL: "silent" }, 1);
+    expect(wrong).toMatch(/^sheaf: the database at 127\.0\.0\.1:\d+ refuses user sheaf: wrong password.*\n$/);
     const secret = await refusedStart(["--database", "postgres://u:hidden-secret@127.0.0.1/d"]);
     expect(secret).toContain("must not have a password");
     expect(secret).not.toContain("hidden-secret");

@@ -13,7 +13,7 @@ import type { ResultBatch } from "../engine.ts";
 import { problemAtStart } from "../storage/postgres/connection-problems.ts";
 import { CallerErrors } from "./caller-errors.ts";
 import { registerHost } from "./data-lock.ts";
-import { clusterOfHost, objectsOfHost } from "./host-arguments.ts";
+import { clusterOfHost, databaseOfHost, objectsOfHost } from "./host-arguments.ts";
 import { INHERITED_LOCK_FD } from "./host-process.ts";
 import {
   type DamageEvent,
@@ -32,8 +32,11 @@ const FAREWELL_MS = 100;
 optimizeEarly();
 // Everything that LMDB makes in the data folder is the owner's alone.
 process.umask(0o077);
-const { lockToken, objects, cluster, ...told } = JSON.parse(process.argv[2] ?? "{}") as HostArguments;
-const engineOptions = { ...told, ...objectsOfHost(objects, process.env) };
+const { lockToken, database, objects, cluster, ...told } = JSON.parse(
+  process.argv[2] ?? "{}",
+) as HostArguments;
+const secret = { ...databaseOfHost(database, process.env), ...objectsOfHost(objects, process.env) };
+const engineOptions = { ...told, ...secret };
 const nodes = clusterOfHost(cluster, process.env);
 const records = nodes && engineOptions.database && nodeRecordsOf(nodes, engineOptions.database, log);
 let opened: LocalEngine | null = null;

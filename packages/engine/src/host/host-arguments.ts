@@ -1,7 +1,7 @@
 /** What an engine host is started with: settings as an argument, which others can read, and secrets in its environment. */
 import { NO_QUOTAS } from "../collection/tenant-quotas.ts";
 import { HOST_PROCESS } from "./host-process.ts";
-import type { EngineObjects } from "../local-engine-options.ts";
+import type { EngineDatabase, EngineObjects } from "../local-engine-options.ts";
 import type { HostArguments, ObjectSecret } from "./host-protocol.ts";
 import type { ClusterNodes, HostedEngineOptions } from "./hosted-engine-options.ts";
 
@@ -29,7 +29,6 @@ export function hostStart(options: HostedEngineOptions, lockToken: string): Host
     ...{ dataFolder, lockToken, quotas, indexMemory, unsealedMemory, purgeAfterMs },
     ...{ ...stored, ...shared },
   } satisfies { [name in Exclude<keyof HostArguments, KnownLater>]-?: unknown };
-  // PostgreSQL's client finds it there.
   const env = {
     ...HOST_PROCESS.env,
     ...(password !== undefined && { PGPASSWORD: password }),
@@ -47,6 +46,16 @@ function environmentOf(objects: Pick<EngineObjects, ObjectSecret> | undefined): 
     // The gateway's own may be another one.
     AWS_SESSION_TOKEN: sessionToken,
   };
+}
+
+/** In the host: what its arguments say, with the password of its environment. */
+export function databaseOfHost(
+  database: HostArguments["database"],
+  env: Readonly<Record<string, string | undefined>>,
+): { readonly database?: EngineDatabase } {
+  if (database === undefined) return {};
+  const password = env["PGPASSWORD"];
+  return { database: { ...database, ...(password !== undefined && { password }) } };
 }
 
 /** In the host: what its arguments say, with the keys of its environment. */

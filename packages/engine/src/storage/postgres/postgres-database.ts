@@ -88,12 +88,14 @@ export class PostgresDatabase {
   /** `null`: there is one host, and it is the primary. */
   readonly #primary: PrimaryFinder | null;
   readonly #problems: ConnectionProblems;
+  readonly #log: EngineLog;
   #migrated: Promise<void> | null = null;
   #waits = 0;
 
   /** Connects when it is first used. Throws `invalid_argument` for a connection that is not encrypted and should be. */
   constructor(settings: PostgresSettings, log: EngineLog = () => {}) {
     this.#problems = new ConnectionProblems(log);
+    this.#log = log;
     requireEncryption(settings);
     this.statements = statementsIn(settings.schema);
     this.#names = preparedNames(this.statements);
@@ -264,11 +266,16 @@ export class PostgresDatabase {
     }
     await client.query(sql.begin);
     await client.query(sql.lockMigrations);
-    for (const { number, oldest, statements } of await this.#missing(client)) {
+    const missing = await this.#missing(client);
+    for (const { number, oldest, statements } of missing) {
       for (const statement of statements) await client.query(statement);
       await client.query(sql.recordMigration, [number, oldest]);
     }
     await client.query("commit");
+    const [first] = missing;
+    if (first === undefined) return;
+    const what = first.number === 1 ? "made the tables" : "changed the tables";
+    this.#log({ level: "info", message: `${what} of the database: format ${sql.migrations.length}` });
   }
 
   /** Throws where a newer program has made the tables into what this one does not know. */

@@ -44,8 +44,8 @@ async function run(settings: PostgresSettings, sql: string): Promise<readonly un
   }
 }
 
-async function open(user: string, objects?: ObjectStoreSettings): Promise<Engine> {
-  const more = objects && { objects };
+async function open(user: string, objects?: ObjectStoreSettings, told: string[] = []): Promise<Engine> {
+  const more = { ...(objects && { objects }), log: ({ message }: EngineLogEntry) => void told.push(message) };
   const engine = await createLocalEngine({ dataFolder: temporaryFolder(), database: as(user), ...more });
   onTestFinished(() => engine.close());
   return engine;
@@ -54,7 +54,10 @@ async function open(user: string, objects?: ObjectStoreSettings): Promise<Engine
 describe("rights in PostgreSQL", () => {
   it("leave the tables to their owner", async () => {
     await expect(open("sheaf_server")).rejects.toThrow("start one server as their owner");
-    await open("sheaf_owner");
+    const told: string[] = [];
+    await open("sheaf_owner", undefined, told);
+    // Once, whichever connection was the first.
+    expect(told).toEqual([expect.stringMatching(/^made the tables of the database: format \d+$/u)]);
     await run(as("sheaf_owner"), gatewayRights);
   });
 
