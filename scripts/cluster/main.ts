@@ -4,6 +4,9 @@
  */
 import { once } from "node:events";
 import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ObjectServer } from "../../packages/engine/src/storage/objects/testing/object-server.ts";
 import { PostgresPair } from "../../packages/engine/src/storage/postgres/testing/postgres-pair.ts";
@@ -32,6 +35,7 @@ async function main(): Promise<number> {
   const servers: RunningServer[] = [];
   let database: PostgresPair | null = null;
   let objects: ObjectServer | null = null;
+  const folder = await mkdtemp(join(tmpdir(), "sheaf-cluster-"));
   try {
     console.log(`Starting PostgreSQL, an S3 server, ${NODES.length} nodes and ${GATEWAYS} gateways…`);
     database = await PostgresPair.start();
@@ -43,7 +47,9 @@ async function main(): Promise<number> {
     for (let i = 0; i < GATEWAYS; i++) servers.push(await startServer({ ...env, SHEAF_ROLE: "gateway" }));
     const gateways = servers.slice(NODES.length);
     await Promise.all(gateways.map((gateway) => untilItFindsNodes(gateway)));
-    console.log(description(servers, key));
+    const settings = { ...env, SHEAF_KEY: key, SHEAF_URL: gateways[0]!.url };
+    await writeFile(join(folder, "environment"), exportsOf(settings), { mode: 0o600 });
+    console.log(description(servers, { key, folder }));
     await ended;
     console.log("Stopping…");
     return 0;
@@ -55,6 +61,7 @@ async function main(): Promise<number> {
     for (const some of [servers.splice(NODES.length), servers])
       await Promise.all(some.map((server) => server.stop()));
     await Promise.all([objects?.close(), database?.close()]);
+    await rm(folder, { recursive: true, force: true });
     console.log("All of it is stopped, and the data is removed.");
   }
 }
@@ -85,18 +92,34 @@ async function untilItFindsNodes({ client }: RunningServer): Promise<void> {
   }
 }
 
-function description(servers: readonly RunningServer[], key: string): string {
+/** For a shell. No value has a quote. */
+function exportsOf(settings: Readonly<Record<string, string>>): string {
+  return Object.entries(settings)
+    .map(([name, value]) => `export ${name}='${value}'\n`)
+    .join("");
+}
+
+function description(
+  servers: readonly RunningServer[],
+  { key, folder }: { readonly key: string; readonly folder: string },
+): string {
   const gateways = servers.slice(NODES.length);
   const [first, second] = gateways.map(({ url }) => url);
   const curl = `curl -s -H 'x-service-token: ${key}'`;
   const made = `-H 'content-type: application/json' -d '{"name": "notes", "get_or_create": true}'`;
   return [
     ...gateways.map(({ url }) => `A gateway: ${url}  (its console: ${url}/console/)`),
-    ...NODES.map(({ SHEAF_ROLE: role }, i) => `A node (${role}): ${servers[i]!.url}/metrics  (with the key)`),
+    ...NODES.map(({ SHEAF_ROLE: role }, i) => {
+      const { url, pid } = servers[i]!;
+      return `A node (${role}): ${url}/metrics  (with the key; process ${pid})`;
+    }),
     `The key:   ${key}`,
     "What one gateway makes, the other has:",
     `  ${curl} ${made} ${first}${COLLECTIONS}`,
     `  ${curl} ${second}${COLLECTIONS}`,
+    "To list the nodes and add one, in this clone, in another terminal (it ends once this cluster is stopped):",
+    `  . ${folder}/environment && npx sheaf nodes`,
+    `  npx sheaf serve --role search --node-listen 0 --port 0 --data ${folder}/node`,
     "Ctrl-C stops all of it and removes the data.",
   ].join("\n");
 }

@@ -17,6 +17,7 @@ const DISK_RESERVE_BYTES = 32 * 1024 * 1024;
 export interface RunningServer {
   readonly url: string;
   readonly key: string;
+  readonly pid: number;
   readonly client: SheafClient;
   /** Resolves when it is not there any more. */
   readonly ended: Promise<void>;
@@ -53,7 +54,7 @@ export async function startServer(env: Readonly<Record<string, string>> = {}): P
     await stop();
     throw error;
   }
-  return { url, key, client, ended, stop };
+  return { url, key, pid: child.pid!, client, ended, stop };
 }
 
 async function waitUntilReady(client: SheafClient, child: ChildProcess): Promise<void> {
