@@ -253,6 +253,23 @@ describe("CollectionIndex", () => {
     index.close();
   });
 
+  it("purges what was being sealed as its rows died", () => {
+    const index = newIndex([], { sizes: SIZES, denseRows: 32 });
+    const hasSealed = (): boolean => index.segments.some(({ segment }) => segment.isSealed);
+    // As often as it takes for rows to die in each of the steps in which they are written anew.
+    for (let offset = 0, steps = 0; steps < 40; steps++) {
+      for (let i = 0; i < 2 * SIZES.mutableRows; i++) index.put(record(offset++));
+      for (let i = 0; i < steps && index.maintain(false); i++);
+      index.remove(offset - 10);
+      runSteps(index.purge());
+      while (index.isPurging && index.maintain(false));
+      for (const { segment, liveCount } of index.segments)
+        if (segment.isSealed) expect(segment.rows).toBe(liveCount);
+      expect(hasSealed()).toBe(true);
+    }
+    index.close();
+  });
+
   it("writes no larger segments than fit the memory meanwhile", async () => {
     const records = Array.from({ length: 600 }, (_, i) => record(i));
     const rowBytes = 512 + 4 * records[0]!.embedding.length;

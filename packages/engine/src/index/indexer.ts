@@ -102,6 +102,8 @@ export class Indexer {
   /** Segments that `purge` was asked to rid of dead rows. */
   #purged: ReadonlySet<LookupSegment> = new Set();
   #isPurgeNext = true;
+  /** What is being sealed, where that was begun before the last `purge`: it may have copied rows that had died by then. */
+  #overtaken: Sealing | null = null;
 
   constructor(options: IndexerOptions) {
     this.#options = options;
@@ -186,6 +188,7 @@ export class Indexer {
     );
     for (const { segment } of purged) if (!segment.isSealed) segment.freeze();
     this.#purged = new Set(purged.map(({ segment }) => segment));
+    this.#overtaken = this.#sealing;
   }
 
   /** It was among those when `purge` was called last. */
@@ -197,6 +200,7 @@ export class Indexer {
   restart(): void {
     this.#sealing?.close();
     this.#sealing = null;
+    this.#overtaken = null;
   }
 
   close(): void {
@@ -221,6 +225,9 @@ export class Indexer {
     }
     this.#sealing = null;
     const entry = new LiveSegment(result.segment, result.live);
+    if (this.#overtaken !== null && entry.liveCount < result.segment.rows)
+      this.#purged = new Set([...this.#purged, result.segment]);
+    this.#overtaken = null;
     this.#options.segments.replace(sources, entry);
     this.#options.onSealed();
     return true;
