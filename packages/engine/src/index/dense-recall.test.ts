@@ -70,6 +70,32 @@ describe("recall", () => {
     indexed.index.close();
   });
 
+  it("is at least 0.99 in l2 among vectors of which some are millions of times as long", () => {
+    const source = sampler("topics", dimension, 1);
+    const indexed = new Indexed("l2", {
+      denseRows: 1_024,
+      sizes: { mutableRows: 4_096, sealedRows: 131_072 },
+    });
+    const isLong = (row: number): boolean => row % 100 === 5;
+    const size = 5_000;
+    for (let row = 0; row < size; row++) {
+      const { vector } = source.next();
+      indexed.put(row, isLong(row) ? vector.map((value) => value * 10 ** (3 + (row % 8))) : vector);
+    }
+    indexed.maintain(true);
+    const { live } = indexed.index.snapshot();
+    let found = 0;
+    const queries = 100;
+    for (let i = 0; i < queries; i++) {
+      const { vector } = source.next();
+      const truth = indexed.search(vector, 10, { rows: live, exact: true });
+      const near = new Set(indexed.search(vector, 10, { rows: live }).map(([offset]) => offset));
+      found += truth.filter(([offset]) => near.has(offset)).length;
+    }
+    expect(found / (10 * queries)).toBeGreaterThanOrEqual(0.99);
+    indexed.index.close();
+  });
+
   it.each<DataSet>(["clusters", "topics"])("is at least 0.997 over many segments on %s", (dataSet) => {
     const source = sampler(dataSet, dimension, 1);
     const indexed = new Indexed("cosine", {

@@ -82,7 +82,7 @@ const CODED_PER_STEP = 16;
 const MAX_WAITING = 1_024;
 /** Bytes of vectors that may wait while the index is filled: nothing can be searched until that is done. */
 const MAX_WAITING_BYTES = 2 ** 28;
-/** Rows whose mean codes are relative to. */
+/** Rows of most of which codes are relative to the mean. */
 const MEAN_ROWS = 1_024;
 
 export class Indexer {
@@ -297,7 +297,7 @@ export class Indexer {
     return relativeTo(this.#origin ?? null, prepare(this.#options.space, vector));
   }
 
-  /** Around the mean of the first rows. */
+  /** Around the mean of most of the first rows. */
   #newCodes({ vectors, count }: MutableSegment): CodeOptions {
     const { kernels, space } = this.#options;
     const rows = Math.min(count, MEAN_ROWS);

@@ -12,6 +12,7 @@ import { SegmentSearch } from "./dense/segment-search.ts";
 import type { SegmentScan } from "./dense-scan.ts";
 import type { VectorBlocks } from "./vector-blocks.ts";
 import type { SegmentVectors } from "./segment.ts";
+import { typicalMean } from "./typical-mean.ts";
 
 /** Lengths whose squares are far from overflowing; longer vectors are compared one by one. */
 export const MAX_LENGTH = 2 ** 40;
@@ -117,18 +118,11 @@ export class MutableVectors implements SegmentVectors {
     });
   }
 
-  /** Of the first rows, but for those that are too long for codes. */
+  /** Of most of the first rows; those that are too long for codes are not among them. */
   mean(rows: number): Float32Array<ArrayBuffer> {
-    const { dimension } = this.#blocks;
-    const sums = new Float64Array(dimension);
-    let count = 0;
-    for (let docId = 0; docId < rows; docId++) {
-      const vector = this.at(docId)!;
-      if (!(norm(vector) <= MAX_LENGTH)) continue;
-      for (let j = 0; j < dimension; j++) sums[j]! += vector[j]!;
-      count++;
-    }
-    return Float32Array.from(sums, (sum) => (count === 0 ? 0 : sum / count));
+    const vectors = Array.from({ length: rows }, (_, docId) => this.at(docId)!);
+    const coded = vectors.filter((vector) => norm(vector) <= MAX_LENGTH);
+    return typicalMean(coded, this.#blocks.dimension);
   }
 
   close(): void {
