@@ -126,6 +126,24 @@ describe("an engine whose index files are damaged", { timeout: 60_000 }, () => {
     ]);
   });
 
+  it("makes it anew where a file lies in the place of their folder, which the doctor names", async () => {
+    const first = await folder.open();
+    const ref = await folder.filled(first);
+    const known = { ...(await first.getCollection(ref)), ...ref, shared: false };
+    await first.close();
+    const place = folder.indexOf(ref);
+    rmSync(place, { recursive: true });
+    writeFileSync(place, "");
+    expect(await examineIndex(folder.path, known)).toMatchObject([
+      { severity: "warning", problem: expect.stringContaining("is no folder") },
+    ]);
+    const engine = await folder.open();
+    expect(await nearest(engine, ref, 3)).toEqual(expected(ALL, 3));
+    expect(await folder.settledNames(ref)).toContainEqual(expect.stringMatching(/[.]seg$/u));
+    await engine.close();
+    expect(await examineIndex(folder.path, known)).toEqual([]);
+  });
+
   it("finds every damage of a segment before it is part of an answer, and loses no other file by it", async () => {
     const first = await folder.open();
     const ref = await folder.filled(first);

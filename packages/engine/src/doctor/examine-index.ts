@@ -1,4 +1,5 @@
 /** What is wrong with the files of a collection's index. No record is lost with them: what they had is read from the records. */
+import { lstatSync, statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { DataFolder } from "../storage/folder/data-folder.ts";
@@ -11,12 +12,22 @@ import { type Finding, describe, summarize } from "./finding.ts";
 
 export async function examineIndex(dataFolder: string, known: KnownCollection): Promise<readonly Finding[]> {
   const path = new DataFolder(dataFolder).collectionIndex(known.id);
+  const subject = `index of ${subjectOf(known)}`;
+  if (!isFolderOrAbsent(path)) {
+    return [
+      {
+        severity: "warning",
+        subject,
+        problem: `${path} is no folder; no record is lost by it`,
+        remedy: "remove it while no server runs; all of the index is then read from the records",
+      },
+    ];
+  }
   const files = new FolderFiles(path);
   const { manifest, damaged } = await readManifest(files);
   const lost = manifest === null ? NOTHING_LOST : await examineFiles(files, manifest);
   const problems = [...damaged.map(describe), ...lost.problems];
   const findings: Finding[] = [];
-  const subject = `index of ${subjectOf(known)}`;
   if (problems.length > 0) {
     findings.push({
       severity: "warning",
@@ -37,6 +48,16 @@ export async function examineIndex(dataFolder: string, known: KnownCollection): 
     });
   }
   return findings;
+}
+
+/** A link that leads nowhere, or round in circles, is neither. */
+function isFolderOrAbsent(path: string): boolean {
+  try {
+    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return true;
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
 }
 
 interface LostFiles {

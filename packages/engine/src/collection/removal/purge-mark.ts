@@ -2,7 +2,7 @@
  * When a collection was purged last, and the state of its store then. Without a mark, or with one that cannot be read, the
  * age of the store counts: what is in it cannot be older.
  */
-import { copyFileSync, existsSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { lstatSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import type { DataFolder } from "../../storage/folder/data-folder.ts";
 
 export interface PurgeMark {
@@ -28,13 +28,21 @@ export function readPurgeMark(folder: DataFolder, id: string): PurgeMark {
 
 export function writePurgeMark(folder: DataFolder, id: string, mark: PurgeMark): void {
   const path = folder.purgeMark(id);
+  removeFolder(`${path}.new`);
   writeFileSync(`${path}.new`, JSON.stringify(mark));
+  removeFolder(path);
   renameSync(`${path}.new`, path);
 }
 
-/** A fork has what its source has, also of what was deleted there. */
+/** A fork has what its source has, also of what was deleted there, which is as old. */
 export function copyPurgeMark(folder: DataFolder, from: string, to: string): void {
-  if (existsSync(folder.purgeMark(from))) copyFileSync(folder.purgeMark(from), folder.purgeMark(to));
+  writePurgeMark(folder, to, readPurgeMark(folder, from));
+}
+
+/** One that lies in the place of a file would be in its way for ever. */
+function removeFolder(path: string): void {
+  const isFolder = lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  if (isFolder) rmSync(path, { recursive: true });
 }
 
 /** Records were only added since: each has an offset of its own, and nothing was replaced or removed. */

@@ -3,7 +3,7 @@
  * so it is there whole or not at all, whenever the process ends. Reads are positional and synchronous: 2 KiB that the
  * operating system has cached take 2 us, a hundredth of an asynchronous read.
  */
-import { type Dirent, existsSync, readSync } from "node:fs";
+import { type Dirent, existsSync, readSync, rmSync, statSync } from "node:fs";
 import { type FileHandle, link, open, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { randomUUID } from "node:crypto";
@@ -151,8 +151,11 @@ export class FolderFiles implements SegmentFiles {
     return join(this.#folder, "quarantine");
   }
 
+  /** A file that lies in its place would keep the index in memory for ever. */
   #make(): void {
-    if (existsSync(this.#folder)) return;
+    const place = statSync(this.#folder, { throwIfNoEntry: false });
+    if (place?.isDirectory() === true) return;
+    if (place !== undefined) rmSync(this.#folder);
     makeFolder(this.#folder);
     syncFolders(this.#folder);
   }
