@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fc from "fast-check";
@@ -114,4 +114,32 @@ describe("the check of a file before LMDB opens it", () => {
       { numRuns: 40 },
     );
   });
+});
+
+it("refuses what lies in the place of LMDB's lock file, and takes no lock file, before LMDB ends the process", async () => {
+  const path = temporaryFolder();
+  const folder = join(path, "store");
+  const lock = join(folder, "lock.mdb");
+  const open = (): LmdbEnvironment =>
+    new LmdbEnvironment({ folder, name: "store", disk: createDiskSpace(path) });
+  await open().close();
+  rmSync(lock);
+  await open().close();
+  expect(existsSync(lock)).toBe(true);
+  const places = [
+    (): unknown => mkdirSync(lock),
+    (): void => symlinkSync("nowhere", lock),
+    (): void => symlinkSync("lock.mdb", lock),
+    (): void => symlinkSync(".", lock),
+  ];
+  for (const place of places) {
+    rmSync(lock, { recursive: true });
+    place();
+    expect(open).toThrow(
+      expect.objectContaining({
+        code: "collection_unavailable",
+        message: expect.stringContaining("is no file"),
+      }),
+    );
+  }
 });
