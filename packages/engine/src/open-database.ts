@@ -70,12 +70,7 @@ export async function openDatabase(
   const catalog = await openSharedCatalog(folder, store, { quotas });
   const { maxLogBytes, appendAttempts, checkpointAfterBytes, checkpointQuietMs } = settings;
   const log = new PostgresCommitLog(databases[1], maxLogBytes);
-  if (objects === undefined && (await manifests.hasRecordFiles())) {
-    await Promise.all([catalog.close(), log.close()]);
-    const words =
-      "the database has records in an object store, which this server was not told of (--objects)";
-    throw new SheafError("failed_precondition", words);
-  }
+  if (objects === undefined) await requireNoObjects(manifests, [catalog, log]);
   const files = objectFiles && new CheckpointObjects({ objects: objectFiles, manifests });
   const { claimMs } = { ...PUBLICATION_LIMITS, ...objects?.publication };
   const indexNodes =
@@ -111,6 +106,17 @@ export async function openDatabase(
       ? publishedIndexes({ objectFiles, manifests, owner, indexNodes, options, publishing })
       : null;
   return { archive: null, catalog, logs, others, published, jobs };
+}
+
+/** Closes what is open, and throws, where a server without an object store would miss records. */
+async function requireNoObjects(
+  manifests: PostgresManifests,
+  opened: readonly { close(): Promise<void> }[],
+): Promise<void> {
+  if (!(await manifests.hasRecordFiles())) return;
+  await Promise.all(opened.map((one) => one.close()));
+  const words = "the database has records in an object store, which this server was not told of (--objects)";
+  throw new SheafError("failed_precondition", words);
 }
 
 /** What is wrong with the objects. While their store is away nobody knows whose they are, and nothing is removed. */
