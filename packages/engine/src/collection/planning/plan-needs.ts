@@ -19,9 +19,13 @@ export function needsOfCommit(
   operations: readonly CommitOperation[],
   isCut: boolean,
 ): readonly PlanNeeds[] {
-  const ofOperations = operations.flatMap((operation) =>
-    operation.kind === "delete" ? needsOfRemoval(operation.ids, isCut) : needsOfWrite(operation, isCut),
-  );
+  let mayBeCut = isCut;
+  const ofOperations = operations.flatMap((operation) => {
+    if (operation.kind === "delete") return needsOfRemoval(operation.ids, mayBeCut);
+    // From the first chunks on, those behind them look for chunks, too.
+    mayBeCut ||= operation.records.some(({ chunks }) => chunks !== undefined);
+    return needsOfWrite(operation, mayBeCut);
+  });
   if (observed === null) return ofOperations;
   const { ids, sequence: removedAfter } = observed;
   return [{ ids, removedAfter, ...(isCut && { parents: ids }) }, ...ofOperations];

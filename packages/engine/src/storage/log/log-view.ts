@@ -18,13 +18,15 @@ export interface LogView extends RecordStore {
 
 export interface AskedRecords {
   /**
-   * Learns what these plans look at, and keeps it until it is called again. Resolves to the sequence number that the view has
+   * Learns what these plans look at, and keeps it until `forget`. Resolves to the sequence number that the view has
    * to come to before one of them is made. What could not be learnt a plan throws. Throws `TooMuchLearnt` where the records
    * take more than `mostBytes`.
    */
   learn(needs: readonly PlanNeeds[], mostBytes: number): Promise<number>;
   /** The view has followed the log so far. Throws where the log is another one than those know who were asked. */
   requireSame(): void;
+  /** The plans are made, or given up. */
+  forget(): void;
   /** Those of the records with these offsets, as far as they are there. */
   idsAt(offsets: readonly number[]): Promise<readonly string[]>;
 }

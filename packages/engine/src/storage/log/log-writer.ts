@@ -32,6 +32,8 @@ export interface WriterStore {
   alone(work: () => Promise<void>): Promise<void>;
   /** Has what these look at be known; of how many of the first it is. */
   learn(writes: readonly OwnWrite[]): Promise<number>;
+  /** None of these is planned again. */
+  forget(): void;
   /** Has the view follow the log, up to the own batch if that is there; whether it is. */
   pull(own: LogBatch): Promise<boolean>;
   /** What the log has now, and who wrote it is told. */
@@ -104,6 +106,8 @@ export class LogWriter {
       const told = group.isUnknown ? perhapsMade(error) : error;
       for (const { reject } of group.writes) reject(told);
       throw error;
+    } finally {
+      this.#store.forget();
     }
   }
 

@@ -122,7 +122,7 @@ export class LoggedRecordStore extends ForwardingStore {
 
   /** For a server that has none of the records: at one state, which is the newest or a later one. Throws `DataAbsent`. */
   async answer(question: RecordsQuestion): Promise<RecordsAnswer> {
-    return this.#alone(async () => answerRecords(this.#view, this.#position.batch, question));
+    return this.#alone(() => runInTurns(answerRecords(this.#view, this.#position.batch, question)));
   }
 
   /** `null`: it is closed, or of no use any more. */
@@ -189,6 +189,7 @@ export class LoggedRecordStore extends ForwardingStore {
       },
       alone: (work) => this.#alone(work),
       learn: (writes) => this.#learn(writes),
+      forget: () => this.asked?.forget(),
       pull: (own) => this.#pull(own),
       store: (planned) => this.#storeOwn(planned),
       gone: () => this.#void(),

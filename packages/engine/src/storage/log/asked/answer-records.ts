@@ -1,4 +1,4 @@
-/** A partition that tells another server what it has: at the state that its view is of, within one turn. */
+/** A partition that tells another server what it has, at the state that its view is of: that stays the same meanwhile. */
 import { parentOfId } from "@sheaf/protocol";
 import type { StoreView } from "../../record-store.ts";
 import { encodeRecord } from "../../values/value-codec.ts";
@@ -13,27 +13,41 @@ const IDS_AT_ONCE = 256;
 type AnsweringView = StoreView & Pick<LogView, "storedBytes">;
 
 /** @param batch That the view has come to. Throws `DataAbsent` where its records are not here yet. */
-export function answerRecords(view: AnsweringView, batch: string, question: RecordsQuestion): RecordsAnswer {
+export function* answerRecords(
+  view: AnsweringView,
+  batch: string,
+  question: RecordsQuestion,
+): Generator<void, RecordsAnswer> {
   const state = { ...view.head, batch };
   const nothing = { offsets: new Float64Array(), sizes: new Float64Array(), values: new Uint8Array() };
   const answer = { state, completeFrom: view.completeFrom, ...nothing, ids: [], removed: [] };
-  if (question.kind === "facts") return { ...answer, ...factsOf(view, question) };
-  if (question.kind === "offsets")
-    return { ...answer, ids: Array.from(question.offsets, (at) => view.read(at)?.id ?? []).flat() };
+  if (question.kind === "facts") return { ...answer, ...(yield* factsOf(view, question)) };
+  if (question.kind === "offsets") return { ...answer, ids: yield* idsOf(view, question.offsets) };
   const { parents, removedAfter } = question;
   const asked = new Set(parents);
   const parentOf = (id: string): string | null => {
     const parent = parentOfId(id);
     return parent !== null && asked.has(parent) ? parent : null;
   };
-  const ids = parents.flatMap((parent) => chunkIdsOf(view, parent));
+  const ids: string[] = [];
+  for (const parent of parents) for (const id of yield* chunkIdsOf(view, parent)) ids.push(id);
   return { ...answer, ids, removed: removedOf(view, removedAfter, parentOf) };
 }
 
-function factsOf(
+function* idsOf(view: AnsweringView, offsets: Float64Array): Generator<void, readonly string[]> {
+  const ids: string[] = [];
+  for (const offset of offsets) {
+    const record = view.read(offset);
+    if (record !== null) ids.push(record.id);
+    yield;
+  }
+  return ids;
+}
+
+function* factsOf(
   view: AnsweringView,
   { ids, bare, removedAfter }: Extract<RecordsQuestion, { kind: "facts" }>,
-): Pick<RecordsAnswer, "offsets" | "sizes" | "values" | "removed"> {
+): Generator<void, Pick<RecordsAnswer, "offsets" | "sizes" | "values" | "removed">> {
   const offsets: number[] = [];
   const sizes: number[] = [];
   const values: Uint8Array[] = [];
@@ -54,6 +68,7 @@ function factsOf(
     else absent.add(id);
     offsets.push(offset ?? -1);
     sizes.push(size);
+    yield;
   }
   const removed = removedOf(view, absent.size === 0 ? null : removedAfter, (id) =>
     absent.has(id) ? id : null,
@@ -81,12 +96,13 @@ function removedOf(
   return [...removed];
 }
 
-function chunkIdsOf(view: StoreView, parent: string): readonly string[] {
+function* chunkIdsOf(view: StoreView, parent: string): Generator<void, readonly string[]> {
   const ids: string[] = [];
   for (let after: string | null = null; ;) {
     const page: readonly string[] = view.idsUnder(`${parent}#`, after, IDS_AT_ONCE);
     for (const id of page) if (parentOfId(id) === parent) ids.push(id);
     if (page.length < IDS_AT_ONCE) return ids;
     after = page.at(-1)!;
+    yield;
   }
 }

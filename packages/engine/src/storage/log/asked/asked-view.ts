@@ -4,6 +4,7 @@
  * to that state before the plan is made, so the plan sees one state. That it still is the newest one when the batch is
  * appended the log decides, as for any writer.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { SheafError } from "@sheaf/protocol";
 import { DataAbsent } from "../../data-absent.ts";
 import type { StoreChange, StoreHead, StoreView, StoredChange } from "../../record-store.ts";
@@ -18,6 +19,9 @@ import type { Fact, KnownRecords, OpenedFacts } from "./known-records.ts";
 import { LearntRecords } from "./learnt-records.ts";
 import type { PinnedRecords } from "./pinned-records.ts";
 import type { AnsweredState, AskPartition } from "./records-question.ts";
+
+/** How long an opening waits for a partition before it asks the next one, too. */
+const NEXT_MS = 250;
 
 export interface AskedViewOptions {
   /** Of the collection, for messages. */
@@ -48,15 +52,20 @@ export class AskedView implements LogView {
     this.asked = this.#learnt;
   }
 
-  /** At a state that some partition has come to. */
+  /** At a state that some partition has come to. The next one is asked, too, where those before it have not answered soon. */
   static async open(options: AskedViewOptions): Promise<AskedView> {
     const question = { kind: "offsets", offsets: new Float64Array() } as const;
-    for (let partition = 0; ; partition++) {
-      try {
-        return new AskedView(options, (await options.ask(partition, question)).state);
-      } catch (error) {
-        if (partition === options.partitions - 1) throw error;
-      }
+    const asked: Promise<AnsweredState>[] = [];
+    for (let partition = 0; partition < options.partitions; partition++) {
+      asked.push(options.ask(partition, question).then(({ state }) => state));
+      const answered = Promise.any(asked).catch(() => null);
+      const state = await Promise.race([answered, sleep(NEXT_MS, null)]);
+      if (state !== null) return new AskedView(options, state);
+    }
+    try {
+      return new AskedView(options, await Promise.any(asked));
+    } catch (error) {
+      throw error instanceof AggregateError ? error.errors.at(-1) : error;
     }
   }
 
@@ -102,7 +111,7 @@ export class AskedView implements LogView {
       const { id, offset } = record;
       const own = values?.[i];
       // What others write is asked for again where it is wanted again.
-      if (own === undefined && this.#pinned.get(id) === undefined) this.#forget(id, asOf);
+      if (own === undefined && !this.#pinned.wants(id)) this.#forget(id, asOf);
       else {
         const value = own === undefined ? yield* encodeValue(this.#writer, record) : new Uint8Array(own);
         this.#replace(id, {
@@ -119,15 +128,14 @@ export class AskedView implements LogView {
     }
   }
 
-  /** Unless what is known is of this state or a newer one. */
+  /** Unless what is known is of a newer state. Of the same one it may be what the batch has removed before it put it again. */
   #replace(id: string, fact: Fact): void {
-    const pinned = this.#pinned.get(id);
-    if (pinned !== undefined && pinned.asOf < fact.asOf) this.#pinned.set(id, fact);
-    if ((this.#facts.get(id)?.asOf ?? -1) < fact.asOf) this.#facts.set(id, fact);
+    if (this.#pinned.wants(id) && (this.#pinned.get(id)?.asOf ?? -1) <= fact.asOf) this.#pinned.set(id, fact);
+    if ((this.#facts.get(id)?.asOf ?? -1) <= fact.asOf) this.#facts.set(id, fact);
   }
 
   #forget(id: string, asOf: number): void {
-    if ((this.#facts.get(id)?.asOf ?? Infinity) < asOf) this.#facts.delete(id);
+    if ((this.#facts.get(id)?.asOf ?? Infinity) <= asOf) this.#facts.delete(id);
   }
 
   offsetOf(id: string): number | null {

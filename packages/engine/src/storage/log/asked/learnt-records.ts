@@ -9,6 +9,7 @@ import {
   type AnsweredState,
   type AskPartition,
   MOST_ASKED,
+  MOST_ASKED_PARENTS,
   type RecordsAnswer,
   type RecordsQuestion,
 } from "./records-question.ts";
@@ -42,12 +43,16 @@ export class LearntRecords implements AskedRecords {
 
   async learn(needs: readonly PlanNeeds[], mostBytes: number): Promise<number> {
     this.#mostBytes = mostBytes;
-    this.pinned = new PinnedRecords(this.#parts.partitions);
-    this.completeFrom = 0;
+    this.forget();
     await this.#learnChunks(needs);
     const chunks = this.pinned.chunkIds;
     await this.#learnFacts(chunks.length === 0 ? needs : [...needs, { ids: chunks }]);
     return Math.max(this.#parts.now().sequence, ...this.#expected.keys());
+  }
+
+  forget(): void {
+    this.pinned = new PinnedRecords(this.#parts.partitions);
+    this.completeFrom = 0;
   }
 
   async idsAt(offsets: readonly number[]): Promise<readonly string[]> {
@@ -76,18 +81,32 @@ export class LearntRecords implements AskedRecords {
   }
 
   async #learnChunks(needs: readonly PlanNeeds[]): Promise<void> {
+    const questions = new Map<number | null, Set<string>>();
     for (const { parents = [], removedAfter = null } of needs) {
-      for (let from = 0; from < parents.length; from += MOST_ASKED) {
-        const some = parents.slice(from, from + MOST_ASKED);
-        const asked = Array.from({ length: this.#parts.partitions }, (_, n) =>
-          this.#hear(n, async () => {
-            const answer = await this.#ask(n, { kind: "chunks", parents: some, removedAfter });
-            this.pinned.setChunks(n, some, { ...answer, asOf: answer.state.sequence, removedAfter });
-            this.#noteComplete(answer, removedAfter);
-          }),
-        );
-        await Promise.all(asked);
-      }
+      const all = questions.get(removedAfter) ?? new Set();
+      for (const parent of parents) all.add(parent);
+      questions.set(removedAfter, all);
+    }
+    const asked = Array.from({ length: this.#parts.partitions }, (_, partition) =>
+      this.#hear(partition, async () => {
+        for (const [removedAfter, parents] of questions)
+          await this.#askForChunks(partition, [...parents], removedAfter);
+      }),
+    );
+    await allOf(asked);
+  }
+
+  async #askForChunks(
+    partition: number,
+    parents: readonly string[],
+    removedAfter: number | null,
+  ): Promise<void> {
+    for (let from = 0; from < parents.length; from += MOST_ASKED_PARENTS) {
+      const some = parents.slice(from, from + MOST_ASKED_PARENTS);
+      const answer = await this.#ask(partition, { kind: "chunks", parents: some, removedAfter });
+      this.pinned.setChunks(partition, some, { ...answer, asOf: answer.state.sequence, removedAfter });
+      this.#noteComplete(answer, removedAfter);
+      this.#requireFits();
     }
   }
 
@@ -97,6 +116,8 @@ export class LearntRecords implements AskedRecords {
       for (const id of ids) {
         if (this.#isKnown(id, bare, removedAfter)) continue;
         const partition = partitionOf(id, this.#parts.partitions);
+        // Whoever did not say which chunks there are is not waited for again.
+        if (this.pinned.hasFailed(partition)) continue;
         const key = `${partition}/${bare}/${removedAfter}`;
         const question = questions.get(key) ?? { partition, bare, removedAfter, ids: new Set() };
         question.ids.add(id);
@@ -106,7 +127,7 @@ export class LearntRecords implements AskedRecords {
     const asked = [...questions.values()].map((question) =>
       this.#hear(question.partition, () => this.#askForFacts(question)),
     );
-    await Promise.all(asked);
+    await allOf(asked);
   }
 
   /** What is known of it is kept from now on. */
@@ -136,6 +157,10 @@ export class LearntRecords implements AskedRecords {
 
   #pin(id: string, fact: Fact): void {
     this.pinned.set(id, fact);
+    this.#requireFits();
+  }
+
+  #requireFits(): void {
     if (this.pinned.bytes > this.#mostBytes) throw new TooMuchLearnt();
   }
 
@@ -183,7 +208,7 @@ export class TooMuchLearnt extends SheafError {
 
 function* factsOf(
   ids: readonly string[],
-  { state: { sequence: asOf }, offsets, sizes, values, removed }: RecordsAnswer,
+  { state: { sequence: asOf }, completeFrom, offsets, sizes, values, removed }: RecordsAnswer,
   askedAfter: number | null,
 ): Generator<[string, Fact]> {
   const gone = new Set(removed);
@@ -193,7 +218,9 @@ function* factsOf(
     const value = offset < 0 || values.length === 0 ? null : values.slice(at, (at += bytes));
     const isAsked = offset < 0 && askedAfter !== null;
     const removedAfter = isAsked && gone.has(id) ? askedAfter : -1;
-    const keptAfter = isAsked && !gone.has(id) ? askedAfter : Infinity;
+    // What was removed before `completeFrom` the partition does not know any more.
+    const isKept = isAsked && askedAfter >= completeFrom && !gone.has(id);
+    const keptAfter = isKept ? askedAfter : Infinity;
     yield [id, { asOf, offset, bytes, value, removedAfter, keptAfter }];
   }
 }
@@ -208,6 +235,12 @@ function mergeFacts(one: Fact, other: Fact): Fact {
       keptAfter: Math.min(one.keptAfter, other.keptAfter),
     };
   return one.value !== null && other.value === null ? one : other;
+}
+
+/** Nothing of them is under way any more once this settles: what is heard late would be taken for what others look at. */
+async function allOf(asked: readonly Promise<void>[]): Promise<void> {
+  await Promise.allSettled(asked);
+  await Promise.all(asked);
 }
 
 function ofAnotherLog(): SheafError {

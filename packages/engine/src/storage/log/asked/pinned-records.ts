@@ -4,11 +4,21 @@ import { DataAbsent } from "../../data-absent.ts";
 import { partitionOf } from "../partition-of.ts";
 import type { Fact } from "./known-records.ts";
 
+/** Of what is kept of an id beside the id and its value, about. */
+const ENTRY_BYTES = 64;
+
+interface SortedId {
+  readonly id: string;
+  readonly key: Buffer;
+}
+
 /** The chunks of a document, of all partitions. */
 interface ChunkIds {
   /** By partition, of which state. */
   readonly asOf: Float64Array;
   readonly ids: Set<string>;
+  /** In their order; `null`: not since they have changed. */
+  sorted: readonly SortedId[] | null;
   /** One of them was removed after this operation; -1: not that is known. */
   removedAfter: number;
 }
@@ -21,7 +31,7 @@ export class PinnedRecords {
   readonly #chunks = new Map<string, ChunkIds>();
   /** By partition: why nothing could be learnt there. */
   readonly #failed = new Map<number, unknown>();
-  /** Of values. */
+  /** That it takes, about. */
   bytes = 0;
 
   constructor(partitions: number) {
@@ -31,12 +41,24 @@ export class PinnedRecords {
   set(id: string, fact: Fact): void {
     const before = this.#facts.get(id);
     this.bytes += (fact.value?.length ?? 0) - (before?.value?.length ?? 0);
+    if (before === undefined) this.bytes += ENTRY_BYTES + 2 * id.length;
     this.#facts.set(id, fact);
     if (fact.offset >= 0) this.#sizes.set(fact.offset, fact.bytes);
   }
 
   get(id: string): Fact | undefined {
     return this.#facts.get(id);
+  }
+
+  /** A plan looks at it. */
+  wants(id: string): boolean {
+    if (this.#facts.has(id)) return true;
+    const parent = this.#chunks.size === 0 ? null : parentOfId(id);
+    return parent !== null && this.#chunks.has(parent);
+  }
+
+  hasFailed(partition: number): boolean {
+    return this.#failed.has(partition);
   }
 
   setFailed(partition: number, error: unknown): void {
@@ -60,7 +82,12 @@ export class PinnedRecords {
     },
   ): void {
     for (const parent of parents) this.#chunksOf(parent).asOf[partition] = asOf;
-    for (const id of ids) this.#chunksOf(parentOfId(id)!).ids.add(id);
+    for (const id of ids) {
+      const chunks = this.#chunksOf(parentOfId(id)!);
+      this.bytes += ENTRY_BYTES + 2 * id.length;
+      chunks.ids.add(id);
+      chunks.sorted = null;
+    }
     for (const parent of removed) {
       const chunks = this.#chunksOf(parent);
       chunks.removedAfter = Math.max(chunks.removedAfter, removedAfter ?? -1);
@@ -77,6 +104,7 @@ export class PinnedRecords {
     const parent = parentOfId(id);
     const chunks = parent === null ? undefined : this.#chunks.get(parent);
     if (chunks === undefined || chunks.asOf[partitionOf(id, this.#partitions)]! >= sequence) return;
+    chunks.sorted = null;
     if (removedAt === null) {
       chunks.ids.add(id);
       return;
@@ -100,10 +128,9 @@ export class PinnedRecords {
     const chunks = this.#chunks.get(prefix.slice(0, -1));
     for (const partition of this.#failed.keys()) this.#requireHeard(partition);
     if (chunks === undefined) throw new DataAbsent(null, "records");
-    const ids = [...chunks.ids].map((id) => ({ id, key: Buffer.from(id) }));
-    ids.sort((a, b) => Buffer.compare(a.key, b.key));
-    const from = after === null ? 0 : ids.findIndex(({ key }) => Buffer.compare(key, Buffer.from(after)) > 0);
-    return from < 0 ? [] : ids.slice(from, from + limit).map(({ id }) => id);
+    const ids = (chunks.sorted ??= inOrder(chunks.ids));
+    const from = after === null ? 0 : firstBehind(ids, Buffer.from(after));
+    return ids.slice(from, from + limit).map(({ id }) => id);
   }
 
   /** As far as it was asked for. */
@@ -122,7 +149,7 @@ export class PinnedRecords {
   #chunksOf(parent: string): ChunkIds {
     let chunks = this.#chunks.get(parent);
     if (chunks === undefined) {
-      chunks = { asOf: new Float64Array(this.#partitions), ids: new Set(), removedAfter: -1 };
+      chunks = { asOf: new Float64Array(this.#partitions), ids: new Set(), sorted: null, removedAfter: -1 };
       this.#chunks.set(parent, chunks);
     }
     return chunks;
@@ -131,4 +158,19 @@ export class PinnedRecords {
   #requireHeard(partition: number): void {
     if (this.#failed.has(partition)) throw this.#failed.get(partition);
   }
+}
+
+function inOrder(ids: Iterable<string>): readonly SortedId[] {
+  const sorted = Array.from(ids, (id) => ({ id, key: Buffer.from(id) }));
+  return sorted.sort((a, b) => Buffer.compare(a.key, b.key));
+}
+
+function firstBehind(ids: readonly SortedId[], after: Buffer): number {
+  let [low, high] = [0, ids.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (Buffer.compare(ids[middle]!.key, after) > 0) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }

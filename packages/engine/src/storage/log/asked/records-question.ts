@@ -39,8 +39,10 @@ export interface RecordsAnswer {
   readonly removed: readonly string[];
 }
 
-/** Most ids, or offsets, of one question: they are looked up within one turn. */
+/** Most ids, or offsets, of one question. */
 export const MOST_ASKED = 1_024;
+/** The same of documents: each may have thousands of chunks. */
+export const MOST_ASKED_PARENTS = 128;
 
 /** Asks one partition of a collection. Rejects with 503 where nobody answers in time. */
 export type AskPartition = (partition: number, question: RecordsQuestion) => Promise<RecordsAnswer>;
