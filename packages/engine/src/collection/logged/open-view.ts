@@ -25,13 +25,13 @@ export async function openAskedView(
   ask: AskPartition,
   { logs, folder, disk, onProblem }: Omit<ViewParts, "open">,
 ): Promise<LoggedRecordStore> {
-  const { id, partitions = 1 } = log;
+  const { id, tenant, partitions = 1 } = log;
   const known = logs.known;
   // What a program of before has left there, or an engine that had nobody to ask.
   const remove = (): Promise<void> => folder.discardCollection(id);
   await remove();
   return logs.open(log, {
-    open: () => AskedView.open({ id, partitions, ask, known }),
+    open: () => AskedView.open({ id, tenant, partitions, ask, known }),
     copy: () => copyOfLog(log, { logs, folder, disk }),
     remove,
     onProblem,

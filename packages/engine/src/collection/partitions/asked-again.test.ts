@@ -45,7 +45,13 @@ beforeEach(async () => {
 });
 
 async function openAsked(asking = ask): Promise<LoggedRecordStore> {
-  const view = await AskedView.open({ id: "c", partitions: PARTITIONS, ask: asking, known });
+  const view = await AskedView.open({
+    id: "c",
+    tenant: "tenant",
+    partitions: PARTITIONS,
+    ask: asking,
+    known,
+  });
   const quota = { owner: "tenant", most: { records: 0, bytes: 0 } };
   const places = { id: "c", epoch: "epoch", log, heads: new HeadReader(log), view, quota };
   const store = await LoggedRecordStore.open({ ...places, partitions: PARTITIONS });
@@ -170,6 +176,41 @@ describe("a store that asks for what its plans look at", () => {
     ).rejects.toThrow();
     await store.refresh();
     expect(() => store.find("b")).toThrow("is being read");
+  });
+});
+
+describe("stores that ask for large records", () => {
+  /** Of a partition that says it has whatever it is asked for, and that each takes so many bytes. */
+  const large = (bytes: number, onAsked: () => Promise<void>): AskPartition => {
+    const value = new Uint8Array(bytes);
+    return async (partition, question) => {
+      const answer = await ask(partition, question);
+      if (question.kind !== "facts") return answer;
+      await onAsked();
+      const one = { offsets: Float64Array.of(0), sizes: Float64Array.of(bytes), values: value };
+      return { ...answer, ...one };
+    };
+  };
+  const MIB = 2 ** 20;
+  const change = (id: string): CommitOperation => ({ kind: "upsert", records: [record(id)] });
+
+  it("have a bound together, and one for each write", async () => {
+    let release = (): void => {};
+    const until = new Promise<void>((resolve) => (release = resolve));
+    let asked = 0;
+    const stores = await Promise.all(
+      [1, 2, 3].map(() =>
+        openAsked(large(150 * MIB, () => (++asked === 3 ? Promise.resolve(release()) : until))),
+      ),
+    );
+    const outcomes = await Promise.allSettled(stores.map((store) => commit(store, [change("a")])));
+    const refused = outcomes.flatMap((one) => (one.status === "rejected" ? [one.reason as SheafError] : []));
+    expect(refused.filter(({ status }) => status === 429).length).toBeGreaterThan(0);
+    const [store] = stores;
+    const operations = ["a", "b"].map(change);
+    await expect(commit(store!, operations)).rejects.toMatchObject({ status: 413 });
+    // None of it is held any more.
+    expect(known.held).toBe(0);
   });
 });
 

@@ -48,7 +48,7 @@ beforeEach(async () => {
 });
 
 async function openAsked(on: CommitLog = log): Promise<LoggedRecordStore> {
-  const view = await AskedView.open({ id: "c", partitions: PARTITIONS, ask, known });
+  const view = await AskedView.open({ id: "c", tenant: "tenant", partitions: PARTITIONS, ask, known });
   const quota = { owner: "tenant", most: { records: 0, bytes: 0 } };
   const places = { id: "c", epoch: "epoch", log: on, heads: new HeadReader(on), view, quota };
   const store = await LoggedRecordStore.open({ ...places, partitions: PARTITIONS });
@@ -230,7 +230,7 @@ describe("a store that asks for what its plans look at", () => {
     const honest = ask;
     let isLying = true;
     const view = await AskedView.open({
-      ...{ id: "c", partitions: PARTITIONS, known },
+      ...{ id: "c", tenant: "tenant", partitions: PARTITIONS, known },
       ask: async (...question) => {
         const answer = await honest(...question);
         if (!isLying || question[1].kind !== "facts") return answer;

@@ -26,6 +26,7 @@ const NEXT_MS = 250;
 export interface AskedViewOptions {
   /** Of the collection, for messages. */
   readonly id: string;
+  readonly tenant: string;
   readonly partitions: number;
   readonly ask: AskPartition;
   readonly known: KnownRecords;
@@ -42,9 +43,9 @@ export class AskedView implements LogView {
   /** Settles with the batches that it was told to follow. */
   #following: Promise<void> = Promise.resolve();
 
-  private constructor({ id, partitions, ask, known }: AskedViewOptions, state: AnsweredState) {
+  private constructor({ id, tenant, partitions, ask, known }: AskedViewOptions, state: AnsweredState) {
     this.#id = id;
-    this.#facts = known.open();
+    this.#facts = known.open(tenant);
     const { batch, ...head } = state;
     [this.#head, this.#batch] = [head, batch];
     const now = (): AnsweredState => ({ ...this.#head, batch: this.#batch });

@@ -1,4 +1,5 @@
 /** What a server knows of records that it does not have, of all its collections within one bound: the least used go first. */
+import { ByteBudget, type ByteLease } from "@sheaf/protocol";
 import { LRUCache } from "lru-cache";
 
 /** Of one id, as it is at a state of the log or was left by a later batch that is known, too. */
@@ -20,9 +21,17 @@ export interface Fact {
 /** Of an entry beside its value and its key. */
 const ENTRY_BYTES = 256;
 const KNOWN_BYTES = 64 * 1024 * 1024;
+/** What plans look at is kept for them beside the table, in all collections of a tenant, and of the process. */
+const TENANT_BYTES = 256 * 1024 * 1024;
+const PLANNED_BYTES = 512 * 1024 * 1024;
 
 export class KnownRecords {
   readonly #facts: LRUCache<string, Fact>;
+  readonly #budget = new ByteBudget({
+    what: "records that writes change",
+    perTenant: TENANT_BYTES,
+    whole: PLANNED_BYTES,
+  });
   #opened = 0;
 
   /** @param mostBytes Few for tests. */
@@ -35,8 +44,13 @@ export class KnownRecords {
     return this.#facts.calculatedSize;
   }
 
+  /** That plans under way look at, about. */
+  get held(): number {
+    return this.#budget.held;
+  }
+
   /** For one collection while it is open. What it leaves behind nobody finds, and it goes with the least used. */
-  open(): OpenedFacts {
+  open(tenant: string): OpenedFacts {
     let prefix = this.#nextPrefix();
     return {
       get: (id) => this.#facts.get(prefix + id),
@@ -48,6 +62,7 @@ export class KnownRecords {
       clear: () => {
         prefix = this.#nextPrefix();
       },
+      lease: () => this.#budget.charge(tenant, 0),
     };
   }
 
@@ -62,4 +77,6 @@ export interface OpenedFacts {
   set(id: string, fact: Fact): void;
   delete(id: string): void;
   clear(): void;
+  /** For what plans look at. Growing throws where the tenant, or the process, has too much of that. */
+  lease(): ByteLease;
 }

@@ -1,5 +1,5 @@
 /** Asks the partitions of a collection for what plans look at, and checks that they know the same log. */
-import { SheafError } from "@sheaf/protocol";
+import { type ByteLease, SheafError } from "@sheaf/protocol";
 import type { PlanNeeds } from "../../record-store.ts";
 import type { AskedRecords } from "../log-view.ts";
 import { partitionOf } from "../partition-of.ts";
@@ -16,6 +16,8 @@ import {
 
 /** Of the records that one plan looks at. */
 export const MOST_LEARNT_BYTES = 256 * 1024 * 1024;
+/** A lease grows by so many at least. */
+const LEASED_BYTES = 64 * 1024;
 
 export interface LearningParts {
   readonly partitions: number;
@@ -25,6 +27,12 @@ export interface LearningParts {
   readonly now: () => AnsweredState;
 }
 
+const OVER = {
+  code: "too_large",
+  message: `the records that the write changes take over ${MOST_LEARNT_BYTES / 2 ** 20} MiB; write fewer at once`,
+  retryAfterSeconds: undefined,
+} as const;
+
 export class LearntRecords implements AskedRecords {
   readonly #parts: LearningParts;
   /** By sequence number, the batches of states that answers are of and that the view has not come to yet. */
@@ -32,12 +40,14 @@ export class LearntRecords implements AskedRecords {
   #isOther = false;
   /** Of records that are pinned. */
   #mostBytes = 0;
+  #lease: ByteLease;
   pinned: PinnedRecords;
   /** As of `StoreView`, for what was asked. */
   completeFrom = 0;
 
   constructor(parts: LearningParts) {
     this.#parts = parts;
+    this.#lease = parts.facts.lease();
     this.pinned = new PinnedRecords(parts.partitions);
   }
 
@@ -51,6 +61,8 @@ export class LearntRecords implements AskedRecords {
   }
 
   forget(): void {
+    this.#lease.release();
+    this.#lease = this.#parts.facts.lease();
     this.pinned = new PinnedRecords(this.#parts.partitions);
     this.completeFrom = 0;
   }
@@ -161,7 +173,13 @@ export class LearntRecords implements AskedRecords {
   }
 
   #requireFits(): void {
-    if (this.pinned.bytes > this.#mostBytes) throw new TooMuchLearnt();
+    const { bytes } = this.pinned;
+    if (bytes > this.#mostBytes) throw new TooMuchLearnt();
+    try {
+      if (bytes > this.#lease.bytes) this.#lease.grow(Math.max(bytes - this.#lease.bytes, LEASED_BYTES));
+    } catch (error) {
+      throw new TooMuchLearnt(error as SheafError);
+    }
   }
 
   async #ask(partition: number, question: RecordsQuestion): Promise<RecordsAnswer> {
@@ -197,11 +215,14 @@ interface AskedFacts {
   readonly ids: Set<string>;
 }
 
-/** Plans together look at more than fits into memory. */
+/** Plans together look at more than fits into memory, or into what others have left of it. */
 export class TooMuchLearnt extends SheafError {
-  constructor() {
-    const most = MOST_LEARNT_BYTES / 2 ** 20;
-    super("too_large", `the records that the write changes take over ${most} MiB; write fewer at once`);
+  constructor({
+    code,
+    message,
+    retryAfterSeconds,
+  }: Pick<SheafError, "code" | "message" | "retryAfterSeconds"> = OVER) {
+    super(code, message, retryAfterSeconds === undefined ? {} : { retryAfterSeconds });
     this.name = "TooMuchLearnt";
   }
 }
