@@ -5,11 +5,13 @@ import { COLLECTIONS } from "./routes.ts";
 
 const NAMES = ["a", "b", "c", "d"];
 const RENAME_SHARE = 0.3;
+/** Of the writers' own collections, those that are in partitions where the server divides any. */
+const DIVIDED: Variant = "sparse ip";
 /** As many values as `ef_search` may well take. */
 const MARKS = 900;
 
 /** Body that makes a collection; its mark lies in metadata and configuration. */
-export function collectionBody(name: string, variant: Variant, mark: number): object {
+export function collectionBody(name: string, variant: Variant, mark: number, partitions = 1): object {
   const [sparse = "", space = ""] = variant.split(" ");
   const metadata = { mark };
   if (sparse === "plain") return { name, metadata, configuration: { hnsw: { space, ef_search: mark } } };
@@ -19,7 +21,8 @@ export function collectionBody(name: string, variant: Variant, mark: number): ob
     "#embedding": { float_list: { vector_index: vectorIndex } },
     terms: { sparse_vector: { sparse_vector_index: sparseIndex } },
   };
-  return { name, metadata, schema: { defaults: {}, keys } };
+  const divided = partitions === 1 ? {} : { partitions };
+  return { name, metadata, schema: { defaults: {}, keys, ...divided } };
 }
 
 /** `null`: the writer has all the collections it may have. */
@@ -29,10 +32,11 @@ export function createCollection(desk: Desk): Operation | null {
   if (name === null) return null;
   const variant = choices.one(VARIANTS);
   const mark = nextMark(desk);
+  const partitions = variant === DIVIDED ? desk.partitions : 1;
   const collection = { variant, mark, isFork: false, records: new Map<string, number>() };
   return {
     kind: "create collection",
-    request: { method: "POST", path: COLLECTIONS, json: collectionBody(name, variant, mark) },
+    request: { method: "POST", path: COLLECTIONS, json: collectionBody(name, variant, mark, partitions) },
     refused: null,
     after: (reply) => withCollection(holding, name, { ...collection, id: idOf(reply) }),
   };

@@ -36,6 +36,8 @@ export interface Desk {
   readonly owner: string;
   readonly choices: Choices;
   readonly holding: Holding;
+  /** Of collections that are divided; 1: none is. */
+  readonly partitions: number;
   /** Never given twice to one writer. */
   readonly nextNonce: () => number;
 }

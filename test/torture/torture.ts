@@ -277,11 +277,11 @@ class TortureRun {
   }
 }
 
-/** Makes the collections that are there before the first writer. */
-export async function makeShared(server: Target): Promise<ReadonlyMap<string, string>> {
+/** Makes the collections that are there before the first writer, the small one in partitions. */
+export async function makeShared(server: Target, partitions = 1): Promise<ReadonlyMap<string, string>> {
   const ids = new Map<string, string>();
   for (const name of Object.values(SHARED)) {
-    const json = collectionBody(name, "bm25 cosine", 100);
+    const json = collectionBody(name, "bm25 cosine", 100, name === SHARED.small ? partitions : 1);
     const { id } = await ask<{ id: string }>(server, { method: "POST", path: COLLECTIONS, json });
     ids.set(name, id);
   }

@@ -46,6 +46,8 @@ export interface WriterOptions {
   readonly tally: Tally;
   /** It also makes, rotates and revokes keys. */
   readonly keys?: boolean;
+  /** Of the collections that it divides; it divides none if left out. */
+  readonly partitions?: number;
 }
 
 export class Writer {
@@ -139,6 +141,7 @@ export class Writer {
       owner: this.owner,
       choices,
       holding: this.#holding,
+      partitions: this.#options.partitions ?? 1,
       nextNonce: () => ++this.#nonce,
     };
     const kind = choices.weighted(WEIGHTS);

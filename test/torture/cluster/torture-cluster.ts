@@ -32,6 +32,8 @@ const LOAD_MS = 300;
 const INDEXED_MS = 60_000;
 /** Deadline of a write after something has happened. It tells a slow cluster from one that hangs. */
 const GOES_ON_MS = 60_000;
+/** Of the collections that are divided. */
+const PARTITIONS = 3;
 const LOG_CHARACTERS = 4_000;
 const BASE_EVERY = 10;
 const SEARCHED_COLLECTIONS = 2;
@@ -102,7 +104,7 @@ class ClusterRun {
 
   async begin(): Promise<void> {
     const { seed, tally, writers } = this.#options;
-    const sharedIds = await makeShared(this.#cluster.target(new Choices(seed, "begin")));
+    const sharedIds = await makeShared(this.#cluster.target(new Choices(seed, "begin")), PARTITIONS);
     this.#sharedIds = sharedIds;
     // The same once more: as many operations as have an index published.
     const path = `${COLLECTIONS}/${sharedIds.get(SHARED.large)}/upsert`;
@@ -111,7 +113,7 @@ class ClusterRun {
     // Keys take effect on other servers a moment later, which is tried elsewhere.
     this.#writers = Array.from(
       { length: writers },
-      (_, i) => new Writer({ owner: `w${i}`, seed, sharedIds, tally, keys: false }),
+      (_, i) => new Writer({ owner: `w${i}`, seed, sharedIds, tally, keys: false, partitions: PARTITIONS }),
     );
   }
 
