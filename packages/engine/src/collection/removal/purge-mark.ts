@@ -2,7 +2,7 @@
  * When a collection was purged last, and the state of its store then. Without a mark, or with one that cannot be read, the
  * age of the store counts: what is in it cannot be older.
  */
-import { lstatSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, lstatSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import type { DataFolder } from "../../storage/folder/data-folder.ts";
 
 export interface PurgeMark {
@@ -34,9 +34,9 @@ export function writePurgeMark(folder: DataFolder, id: string, mark: PurgeMark):
   renameSync(`${path}.new`, path);
 }
 
-/** A fork has what its source has, also of what was deleted there, which is as old. */
+/** A fork has what its source has, also of what was deleted there, which is as old. One of nothing has nothing. */
 export function copyPurgeMark(folder: DataFolder, from: string, to: string): void {
-  writePurgeMark(folder, to, readPurgeMark(folder, from));
+  if (existsSync(folder.collection(to))) writePurgeMark(folder, to, readPurgeMark(folder, from));
 }
 
 /** One that lies in the place of a file would be in its way for ever. */
