@@ -16,7 +16,7 @@ import {
   indexPlan,
   invalid,
 } from "@sheaf/protocol";
-import { type Steps, isInSteps } from "../storage/steps.ts";
+import { LOOKED_AT_PER_STEP, type Steps, isInSteps } from "../storage/steps.ts";
 import type { StoreChange, StoreView } from "../storage/record-store.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
 import { ChunkedDocuments } from "./planning/chunked-documents.ts";
@@ -92,7 +92,7 @@ class WritePlan {
     if (kind !== "update") {
       for (const [position, record] of records.entries()) {
         dimension = checkDimension(dimension, record, path, position);
-        if (position % CHECKED_PER_STEP === CHECKED_PER_STEP - 1) yield;
+        if (position % LOOKED_AT_PER_STEP === LOOKED_AT_PER_STEP - 1) yield;
       }
     }
     for (const [position, record] of records.entries()) {
@@ -144,8 +144,6 @@ class WritePlan {
   }
 }
 
-/** Records whose dimension is looked at in one step. */
-const CHECKED_PER_STEP = 4_096;
 const EMBED_IT =
   "send an embedding, or make the collection anew with a schema for which the server embeds (hybridSchema(), sheaf collections create)";
 

@@ -31,11 +31,11 @@ export function countOnes(word: number): number {
 
 /** The set bits, ascending. */
 export function listBits(words: Uint32Array): number[] {
-  return Array.from(placesOfBits(words, countBits(words)));
+  return Array.from(placesOfBits(words));
 }
 
 /** The same side by side. `count`: how many there are. */
-export function placesOfBits(words: Uint32Array, count: number): Uint32Array {
+export function placesOfBits(words: Uint32Array, count = countBits(words)): Uint32Array {
   const bits = new Uint32Array(count);
   let at = 0;
   for (let index = 0; index < words.length; index++) {

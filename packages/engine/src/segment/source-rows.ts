@@ -2,7 +2,7 @@
 import { norm } from "../kernels/distance.ts";
 import type { DenseSegment } from "./dense/dense-segment.ts";
 import { mostLost } from "./dense/half-float.ts";
-import { countBits, hasBit, placesOfBits } from "./bits.ts";
+import { hasBit, placesOfBits } from "./bits.ts";
 import type { LookupSegment } from "./segment.ts";
 
 export interface WriterSource {
@@ -24,7 +24,7 @@ export class SourceRows {
   constructor(sources: readonly WriterSource[], readVector: ReadRelative) {
     this.#sources = sources;
     this.#readVector = readVector;
-    const live = sources.map((source) => placesOfBits(source.live, countBits(source.live)));
+    const live = sources.map((source) => placesOfBits(source.live));
     this.count = live.reduce((sum, docIds) => sum + docIds.length, 0);
     this.#source = new Uint16Array(this.count);
     this.#docId = new Uint32Array(this.count);

@@ -1,6 +1,7 @@
 /** How much somebody keeps, and whether more of it fits. */
 import { SheafError } from "@sheaf/protocol";
 import type { StoreChange } from "./record-store.ts";
+import { LOOKED_AT_PER_STEP } from "./steps.ts";
 
 export interface Usage {
   readonly records: number;
@@ -40,15 +41,12 @@ export function isBounded(most: Usage): boolean {
   return most.records !== 0 || most.bytes !== 0;
 }
 
-/** Records that are looked at in one step. */
-const STEP = 4_096;
-
 /** Records that a change adds to a store whose next record would have this offset; below 0: more are removed. */
 export function* addedRecords({ puts, removes }: StoreChange, nextOffset: number): Generator<void, number> {
   let added = -removes.length;
   for (let i = 0; i < puts.length; i++) {
     if (puts[i]!.offset >= nextOffset) added += 1;
-    if (i % STEP === STEP - 1) yield;
+    if (i % LOOKED_AT_PER_STEP === LOOKED_AT_PER_STEP - 1) yield;
   }
   return added;
 }

@@ -11,6 +11,7 @@ import { CorruptDataError } from "./corrupt-data-error.ts";
 import { DataAbsent } from "./data-absent.ts";
 import { recordBytes } from "./values/record-bytes.ts";
 import type { StoreChange, StoreView } from "./record-store.ts";
+import { LOOKED_AT_PER_STEP } from "./steps.ts";
 import type { StoredRecord } from "./stored-record.ts";
 
 export interface HistoryBounds {
@@ -30,8 +31,6 @@ const MOST_PER_COLLECTION = 64 * 1024 * 1024;
 const MOST_BYTES = 256 * 1024 * 1024;
 /** Of the memory of indexes. */
 const INDEX_SHARE = 1 / 8;
-/** New records that are passed over at once. */
-const PUTS_PER_STEP = 4_096;
 
 /** @param indexMemory Of all indexes, in bytes. */
 export function historyBounds(indexMemory = Infinity): HistoryBounds {
@@ -267,7 +266,7 @@ function* replacedInSteps(
   for (let i = 0; i < puts.length; i++) {
     const { offset } = puts[i]!;
     if (offset < head.nextOffset) yield offset;
-    else if (i % PUTS_PER_STEP === PUTS_PER_STEP - 1) yield null;
+    else if (i % LOOKED_AT_PER_STEP === LOOKED_AT_PER_STEP - 1) yield null;
   }
   for (const { offset } of removes) yield offset;
 }

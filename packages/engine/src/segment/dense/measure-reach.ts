@@ -4,7 +4,7 @@
  * lists.
  */
 import { norm } from "../../kernels/distance.ts";
-import { countBits, placesOfBits } from "../bits.ts";
+import { placesOfBits } from "../bits.ts";
 import { denseTally } from "../dense-tally.ts";
 import { CandidateBuffer } from "./candidate-buffer.ts";
 import { CodeGather } from "./code-gather.ts";
@@ -28,7 +28,7 @@ const FILTERED_STEP = 20;
 /** Sets `segment.reach`, in slices of about a millisecond. */
 export function* measureReach(segment: DenseSegment): Generator<void, void> {
   const needed: Record<keyof Reach, number[]> = { unfiltered: [], best: [], filtered: [] };
-  const slots = placesOfBits(segment.placed, countBits(segment.placed));
+  const slots = placesOfBits(segment.placed);
   yield;
   const measure = new ReachMeasure(segment, slots);
   yield;

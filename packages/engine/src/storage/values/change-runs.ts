@@ -3,6 +3,7 @@
  * another. New records of a batch are one run, whatever their number; records that are replaced are mostly a run each.
  */
 import type { DataOrigin } from "../corrupt-data-error.ts";
+import { LOOKED_AT_PER_STEP } from "../steps.ts";
 import type { StoredRecord } from "../stored-record.ts";
 import { ValueReader } from "./value-reader.ts";
 import { FRAME_BYTES, VALUE_KIND, type ValueWriter } from "./value-writer.ts";
@@ -17,8 +18,6 @@ export interface ChangeRun {
 const RUN_BYTES = 8 + 8 + 4;
 /** Fill one page of LMDB. */
 const RUNS_PER_KEY = 200;
-/** Some 0.1 ms. */
-const PUTS_PER_STEP = 4_096;
 
 /** Of each change key of a batch, ascending; `null`: the next step begins. */
 export function* changeRuns(puts: readonly StoredRecord[]): Generator<readonly ChangeRun[] | null, void> {
@@ -27,7 +26,7 @@ export function* changeRuns(puts: readonly StoredRecord[]): Generator<readonly C
   const ordered = yield* inOrder(puts);
   for (let i = 0; i < ordered.length; i++) {
     const { sequence, offset } = ordered[i]!;
-    if (i % PUTS_PER_STEP === PUTS_PER_STEP - 1) yield null;
+    if (i % LOOKED_AT_PER_STEP === LOOKED_AT_PER_STEP - 1) yield null;
     if (run !== null && sequence === run.sequence + run.count && offset === run.offset + run.count) {
       run.count += 1;
       continue;
@@ -74,7 +73,7 @@ function* inOrder(puts: readonly StoredRecord[]): Generator<null, readonly Store
   for (let i = 1; i < puts.length; i++) {
     if (puts[i]!.sequence <= puts[i - 1]!.sequence)
       return puts.toSorted((one, other) => one.sequence - other.sequence);
-    if (i % PUTS_PER_STEP === 0) yield null;
+    if (i % LOOKED_AT_PER_STEP === 0) yield null;
   }
   return puts;
 }
