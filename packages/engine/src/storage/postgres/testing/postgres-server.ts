@@ -183,7 +183,20 @@ export class PostgresServer {
 
   /** Makes a standby a primary, which waits for no standby. The one that was must be gone. */
   async promote(): Promise<void> {
-    await this.query("select pg_promote()");
+    const promote =
+      "select case when pg_is_in_recovery() then pg_promote(wait_seconds => 5) else true end as is_primary";
+    const until = performance.now() + START_MS;
+    for (;;) {
+      try {
+        const [row] = (await this.query(promote)) as { is_primary: boolean }[];
+        if (row?.is_primary === true) return;
+      } catch (error) {
+        // Recovery cancels what is in the way of what it replays, this query too. It may be asked again.
+        if (performance.now() > until) throw error;
+      }
+      if (performance.now() > until) throw new Error("the standby does not become a primary");
+      await sleep(10);
+    }
   }
 
   /** Keeps what the server holds, for `rollBack`. It is away meanwhile. */
