@@ -96,7 +96,7 @@ export class LocalEngine implements Engine {
       ...parts,
       ...{ shareLimits: options.shareStores, onLeft, askRecords: options.askRecords ?? null },
       ...this.#workers,
-      indexMemory: new IndexMemory(options.indexMemory, options.unsealedMemory),
+      indexMemory: IndexMemory.within(options.indexMemory, options.unsealedMemory),
       historyMemory: new HistoryMemory(historyBounds(options.indexMemory)),
       documents: new DocumentMemory(options.indexMemory),
       listeners: options,

@@ -207,14 +207,14 @@ export const SETTINGS: SettingTable = {
     env: "SHEAF_INDEX_MEMORY",
     flag: { name: "index-memory", operand: "GiB" },
     default: "3",
-    doc: "Memory for the indexes of all collections: vectors, their codes, copies of codes that filters use, ids, metadata, sparse postings, and records that are in no index file yet; fractions are allowed (0.5). What does not fit is read from disk, which is slower. A million records of 384 dimensions need 0.13 GiB at least, and are fastest with 3. What the writing of a segment works with comes on top, up to 0.25 GiB.",
+    doc: "Memory for the indexes of all collections: vectors, their codes, copies of codes that filters use, ids, metadata, sparse postings, and records that are in no index file yet; fractions are allowed (0.5). What does not fit is read from disk, which is slower. A million records of 384 dimensions need 0.5 GiB, and are fastest with 3. A quarter, 0.125 GiB at most, is left to the writing of index files.",
     parse: parseGibibytes,
   },
   unsealedMemory: {
     env: "SHEAF_UNSEALED_MEMORY",
     flag: { name: "unsealed-memory", operand: "GiB" },
     default: null,
-    doc: "Memory for records that are in no index file yet, over all collections: ids, metadata and vectors; by default half of --index-memory, and 2 GiB at most. It counts there, too. From three quarters of it on, unused collections are closed and large writers slowed until index files are written; at the bound they wait, and then get 503.",
+    doc: "Memory for records that are in no index file yet, over all collections: ids, metadata and vectors; by default half of --index-memory without what is left to the writing of index files, and 2 GiB at most. It counts there, too. From three quarters of it on, unused collections are closed and large writers slowed until index files are written; at the bound they wait, and then get 503.",
     parse: parseGibibytes,
   },
   vectorMemory: {

@@ -19,6 +19,7 @@ import type { RestoredIndex, RestoredSegment } from "../index/files/restore-inde
 import type { WriteElsewhere } from "../index/files/segment-sealer.ts";
 import type { SealRequest } from "../index/indexer.ts";
 import type { AwaitedSegment } from "../index/sealing.ts";
+import type { SealedSegment } from "../segment/sealed-segment.ts";
 import type { IndexState } from "../index/files/manifest-draft.ts";
 import type { KeyKinds, Manifest } from "../storage/files/manifest.ts";
 import { SegmentDamaged } from "../storage/files/segment-damaged.ts";
@@ -108,6 +109,7 @@ export class IndexKeeper {
       onCovered: (covers) => store.keepChangesAfter(covers),
       onInstalled: (manifest) => source.published?.publish(manifest),
       onDamaged: (damage) => this.fail(damage),
+      onWritten: () => index.wake(),
     });
     if (source.published === undefined) return;
     source.published.onSpent = (names) => this.#files.renew(names);
@@ -200,6 +202,16 @@ export class IndexKeeper {
   /** Has sources written as one segment elsewhere; `null`: the index has to do it. */
   seal(request: SealRequest): AwaitedSegment | null {
     return this.#broken ? null : this.#files.seal(request);
+  }
+
+  /** As `FiledSegments`. */
+  reopen(segment: SealedSegment, nextId: () => number): AwaitedSegment | null {
+    return this.#broken ? null : this.#files.reopen(segment, nextId);
+  }
+
+  /** Files of segments are being written. */
+  get isWriting(): boolean {
+    return this.#files.isWriting;
   }
 
   /**

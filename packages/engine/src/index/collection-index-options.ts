@@ -4,6 +4,7 @@ import type { IndexMemory } from "../storage/files/index-memory.ts";
 import type { RowReader } from "../storage/files/row-reader.ts";
 import type { LookupSegment } from "../segment/segment.ts";
 import type { StoredRecord, VectorVersion } from "../storage/stored-record.ts";
+import type { FiledSegments } from "./filed-segments.ts";
 import type { SealElsewhere } from "./indexer.ts";
 
 /** Reads the store for what the index does not keep. */
@@ -42,6 +43,8 @@ export interface CollectionIndexOptions {
   readonly kernels?: KernelKind | undefined;
   /** Where segments are written if not in this process. */
   readonly sealElsewhere?: SealElsewhere | undefined;
+  /** Sealed segments have files. */
+  readonly filed?: FiledSegments | undefined;
   /** Reads vectors of index files beside this thread; this thread does if left out. */
   readonly rowReader?: RowReader | undefined;
   /** Hears when a segment was sealed. */

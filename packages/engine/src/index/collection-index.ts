@@ -113,7 +113,7 @@ export class CollectionIndex {
     this.#blocks = new VectorBlocks(shape.dimension);
     this.#indexer.continueFrom(shape.origin);
     this.#loading.restFor(LOADING_DELAY_MS);
-    this.#wake();
+    this.wake();
   }
 
   /** Empties an index that could not be filled. */
@@ -151,7 +151,7 @@ export class CollectionIndex {
   /** Rows that have died by now leave the segments that files are written of. In steps as `change`. */
   *purge(): Generator<void, void> {
     if (this.#hasCodes) this.#indexer.purge();
-    yield this.#wake();
+    yield this.wake();
   }
 
   get isPurging(): boolean {
@@ -178,7 +178,7 @@ export class CollectionIndex {
   filled(): void {
     this.#filling = false;
     this.#limit.lower();
-    if (this.#building) this.#wake();
+    if (this.#building) this.wake();
   }
 
   /** Inserts, or replaces the live record with the same id or offset. */
@@ -330,10 +330,10 @@ export class CollectionIndex {
     }
     this.#limit.pass();
     this.#writtenAt = performance.now();
-    if (this.#hasCodes || this.#hollow.next !== undefined) this.#wake();
+    if (this.#hasCodes || this.#hollow.next !== undefined) this.wake();
   }
 
-  #wake(): void {
+  wake(): void {
     this.#building = true;
     if (!this.#filling) this.#work.wake();
   }
@@ -372,18 +372,18 @@ export class CollectionIndex {
   }
 
   #newIndexer(): Indexer {
-    const { kernels, rowReader, sealElsewhere } = this.#options;
+    const { kernels, rowReader, sealElsewhere, filed } = this.#options;
     return new Indexer({
       ...{ segments: this.#segments, space: this.#plan.space, memory: this.memory },
       ...{ mutableRows: this.#sizes.mutableRows, segmentRows: this.#sizes.sealedRows },
-      ...{ kernels, rowReader, sealElsewhere },
+      ...{ kernels, rowReader, sealElsewhere, filed },
       newestSequence: () => this.#newest,
       nextId: () => this.#nextSegment++,
       onSealed: () => {
         this.#limit.lower();
         this.#options.onSealed?.();
       },
-      ...{ wake: () => this.#wake(), wakeLoading: () => this.#loading.wake() },
+      ...{ wake: () => this.wake(), wakeLoading: () => this.#loading.wake() },
       sparseKeys: () => this.#plan.sparse.map(({ key }) => key),
       readVector: (segment, docId) => storedVector(this.#reader, segment, docId),
     });

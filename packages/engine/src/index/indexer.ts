@@ -17,6 +17,7 @@ import { type SegmentMeta, chooseMerge, isDue } from "./merge-policy.ts";
 import { BLOCK_DOCS } from "../segment/block-docs.ts";
 import type { DocBlock } from "../segment/doc-block.ts";
 import { EagerColumns } from "./eager-columns.ts";
+import { type FiledSegments, reopened } from "./filed-segments.ts";
 import { SegmentLoader } from "./segment-loader.ts";
 import { AwaitedSealing, type AwaitedSegment, LocalSealing, type Sealing } from "./sealing.ts";
 import { LiveSegment, type SegmentList } from "./segment-list.ts";
@@ -53,6 +54,7 @@ export interface IndexerOptions {
   readonly onSealed: () => void;
   /** Where segments are written if not here. */
   readonly sealElsewhere?: SealElsewhere | undefined;
+  readonly filed?: FiledSegments | undefined;
   /** Calls for the next step, where a step has said that there is nothing to do. */
   readonly wake: () => void;
   /** Reads vectors of files beside this thread. */
@@ -212,7 +214,7 @@ export class Indexer {
   }
 
   #seal(atRest: boolean): boolean {
-    this.#sealing ??= this.#nextSealing(atRest);
+    this.#sealing ??= this.#reopening() ?? this.#nextSealing(atRest);
     if (this.#sealing === null) return false;
     const sealing = this.#sealing;
     const { sources } = sealing;
@@ -233,7 +235,20 @@ export class Indexer {
     return true;
   }
 
+  /** A segment that takes its own place with less in memory. */
+  #reopening(): Sealing | null {
+    const { filed, segments, memory, nextId, wake } = this.#options;
+    if (filed === undefined) return null;
+    for (const { entry, segment } of reopened(segments.entries, memory)) {
+      const awaited = filed.reopen(segment, nextId);
+      if (awaited !== null) return new AwaitedSealing([entry], awaited, wake);
+    }
+    return null;
+  }
+
   #nextSealing(atRest: boolean): Sealing | null {
+    // What is written of the next one would come on top.
+    if (this.#options.memory.isUnfiledMuch && this.#options.filed?.isWriting() === true) return null;
     const { segments, mutableRows, segmentRows, sealElsewhere } = this.#options;
     const newest = this.#options.newestSequence();
     const done = segments.entries.filter(

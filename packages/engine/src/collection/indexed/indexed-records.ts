@@ -63,6 +63,10 @@ export class IndexedRecords {
       rowReader: options.rowReader,
       onSealed: () => this.keeper?.sealed(),
       sealElsewhere: options.indexFiles?.writeElsewhere && ((request) => this.keeper?.seal(request) ?? null),
+      filed: {
+        reopen: (segment, nextId) => this.keeper?.reopen(segment, nextId) ?? null,
+        isWriting: () => this.keeper?.isWriting === true,
+      },
       onProblem: (error) => this.#isDamaged(error) || options.onProblem(error),
     });
     this.keeper = this.#newKeeper();

@@ -10,12 +10,18 @@
 import { randomUUID } from "node:crypto";
 import { Cancellation } from "@sheaf/protocol";
 import { countBits } from "../../segment/bits.ts";
-import { moveToFile, writeSegmentFile } from "../../segment/files/segment-file.ts";
+import {
+  type OpenSegmentOptions,
+  moveToFile,
+  openSegmentFile,
+  writeSegmentFile,
+} from "../../segment/files/segment-file.ts";
 import type { SealedSegment } from "../../segment/sealed-segment.ts";
 import type { ReadRelative } from "../../segment/source-rows.ts";
 import { writeDeadRows } from "../../storage/files/dead-rows.ts";
 import { type Manifest, type SegmentEntry, installManifest } from "../../storage/files/manifest.ts";
 import type { IndexMemory } from "../../storage/files/index-memory.ts";
+import { DataAbsent } from "../../storage/data-absent.ts";
 import { SegmentDamaged } from "../../storage/files/segment-damaged.ts";
 import type { SegmentFiles } from "../../storage/files/segment-files.ts";
 import { type IndexState, type ManifestDraft, draftManifest } from "./manifest-draft.ts";
@@ -40,6 +46,8 @@ export interface IndexFilesOptions {
   readonly onCovered?: ((covers: number) => void) | undefined;
   /** Told of each manifest once it is installed. */
   readonly onInstalled?: ((manifest: Manifest) => void) | undefined;
+  /** Told when files of segments were written, or could not be. */
+  readonly onWritten?: (() => void) | undefined;
   readonly onProblem: (error: unknown) => void;
   /** A file that the index is read from was found damaged as another was written of it. */
   readonly onDamaged: (damage: SegmentDamaged) => void;
@@ -80,6 +88,9 @@ export class IndexFiles {
   /** Damage was found: the files are no index any more. */
   #abandoned = false;
   #hasFailed = false;
+  #isWriting = false;
+  /** Could not be opened from their files. */
+  readonly #unread = new WeakSet<SealedSegment>();
   readonly #sealer: SegmentSealer | null;
 
   constructor(options: IndexFilesOptions) {
@@ -145,6 +156,25 @@ export class IndexFiles {
     return state === null ? null : (this.#sealer?.seal(request, state.plan) ?? null);
   }
 
+  /** Opens a segment anew that has a file on this machine; `null`: it has none. One that fails is not tried again. */
+  reopen(segment: SealedSegment, nextId: () => number): AwaitedSegment | null {
+    const state = this.#closing.aborted ? null : this.#options.state();
+    const file = state && !this.#unread.has(segment) ? this.#fileOf(segment, state) : null;
+    if (file === null) return null;
+    const { dimension } = segment.vectors.search.segment.shape;
+    const opened = this.#openAnew(segment, file, { id: nextId(), plan: state!.plan, dimension });
+    opened.catch((error: unknown) => {
+      this.#unread.add(segment);
+      if (!(error instanceof DataAbsent)) this.#fail(error);
+    });
+    return { segment: opened, release: () => {} };
+  }
+
+  /** Segments are waiting for their files. */
+  get isWriting(): boolean {
+    return this.#isWriting;
+  }
+
   /** These files may have no longer the names that they have: they are written anew, and a manifest of them. */
   renew(names: ReadonlySet<string>): void {
     for (const { segment } of this.#options.state()?.entries ?? [])
@@ -170,8 +200,16 @@ export class IndexFiles {
    * rows come in fast, there would be no end.
    */
   async catchUp(): Promise<void> {
-    for (const segment of this.#unwritten())
-      if (this.#unwritten().includes(segment)) await this.#write(segment);
+    try {
+      for (const segment of this.#unwritten()) {
+        this.#isWriting = true;
+        if (this.#unwritten().includes(segment)) await this.#write(segment);
+        this.#options.onWritten?.();
+      }
+    } finally {
+      this.#isWriting = false;
+      this.#options.onWritten?.();
+    }
     await this.#install();
     await this.#removeUnused();
     this.#hasFailed = false;
@@ -251,6 +289,22 @@ export class IndexFiles {
     if (!this.#isThere(segment)) return files.remove(name);
     this.#written.set(segment, { ...identity, rows: segment.capacity, sparse });
     await moveToFile(files, identity, segment, { signal: this.#closing });
+  }
+
+  async #openAnew(
+    segment: SealedSegment,
+    file: SegmentEntry,
+    like: Pick<OpenSegmentOptions, "id" | "plan" | "dimension">,
+  ): Promise<SealedSegment> {
+    const { files, memory } = this.#options;
+    const options = { ...like, space: like.plan.space, memory, signal: this.#closing };
+    const opened = await openSegmentFile(files, file, options);
+    if (opened.vectors.search.segment.source?.isLocal !== true) {
+      opened.close();
+      throw new DataAbsent(null);
+    }
+    this.#written.set(opened, this.#written.get(segment)!);
+    return opened;
   }
 
   #isThere(segment: SealedSegment): boolean {

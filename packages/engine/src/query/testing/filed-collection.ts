@@ -6,6 +6,7 @@ import { OpeningProgress } from "../../collection/opening/opening-progress.ts";
 import { putLostRows, withLiveRows } from "../../collection/opening/restore-lost-rows.ts";
 import { CollectionIndex } from "../../index/collection-index.ts";
 import { IndexFiles } from "../../index/files/index-files.ts";
+import type { FiledSegments } from "../../index/filed-segments.ts";
 import type { SealElsewhere } from "../../index/indexer.ts";
 import { runSealJob } from "../../indexing/run-seal-job.ts";
 import { listBits } from "../../segment/bits.ts";
@@ -37,7 +38,11 @@ export class FiledCollection extends TestCollection {
   constructor(plan: IndexPlan, options: FiledCollectionOptions = {}) {
     const keeper: { files?: IndexFiles } = {};
     const sealElsewhere: SealElsewhere = (request) => keeper.files?.seal(request) ?? null;
-    const whole = { lineage: randomUUID(), ...options, sealElsewhere };
+    const filed: FiledSegments = {
+      reopen: (segment, nextId) => keeper.files?.reopen(segment, nextId) ?? null,
+      isWriting: () => keeper.files?.isWriting === true,
+    };
+    const whole = { lineage: randomUUID(), ...options, sealElsewhere, filed };
     super(plan, whole);
     this.options = whole;
     this.#keeper = keeper;
@@ -49,7 +54,7 @@ export class FiledCollection extends TestCollection {
     while (this.index.maintain(true));
   }
 
-  /** The same, and waits for jobs. */
+  /** The same, and waits for jobs, and for segments that are opened anew. */
   async sealByJobs(): Promise<void> {
     do {
       this.seal();
@@ -115,6 +120,7 @@ export class FiledCollection extends TestCollection {
         return { entries: index.segments, plan, head, readable: head.sequence, kinds: () => [] };
       },
       isReplacedSoon: (segment) => index.isReplacedSoon(segment),
+      onWritten: () => index.wake(),
       onProblem: (error) => void this.problems.push(error),
       onDamaged: (error) => void this.problems.push(error),
       ...(byJobs && {

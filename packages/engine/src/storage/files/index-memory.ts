@@ -25,13 +25,18 @@ export interface Evictable {
 const PARTS_SHARE = 0.25;
 const UNSEALED_SHARE = 0.5;
 const WRITTEN_SHARE = 1 / 3;
+/** Of all that indexes may have in memory, for the segment that is being written, and for what has just been let go. */
+const WORK_SHARE = 1 / 4;
+const MOST_WORK_BYTES = 2 ** 27;
+/** Of the limit: with more in no file, the next segment waits for the files of those that were sealed. */
+const UNFILED_SHARE = 1 / 8;
 /** Smaller segments make searches slower, and spare little beside what a process takes without any. */
 const LEAST_WRITTEN_BYTES = 2 ** 27;
 
 export class IndexMemory {
   /** What is in no segment that was sealed, with a bound of its own. */
   readonly unsealed: UnsealedMemory;
-  /** What the writing of one segment may work with; on top of the limit. */
+  /** What the writing of one segment may work with, on top of the limit. */
   readonly mostWritten: number;
   readonly #limit: number;
   readonly #taken = nothingTaken();
@@ -51,6 +56,11 @@ export class IndexMemory {
     this.unsealed = new UnsealedMemory(unsealedBounds(unsealed));
   }
 
+  /** Whose limit leaves room, within so many bytes, to what the writing of a segment works with. */
+  static within(bytes = Infinity, unsealed?: number): IndexMemory {
+    return new IndexMemory(bytes - Math.min(bytes * WORK_SHARE, MOST_WORK_BYTES), unsealed);
+  }
+
   /** Bytes that are taken, by what they are for. */
   get taken(): Readonly<Record<MemoryKind, number>> {
     return this.#taken;
@@ -68,6 +78,16 @@ export class IndexMemory {
   /** Parts of files that made room. */
   get evictions(): number {
     return this.#evictions;
+  }
+
+  /** More is taken than leaves parts of files their share: vectors that files have make room. */
+  get isShort(): boolean {
+    return this.#fixed + this.unsealed.bytes > this.#limit * (1 - PARTS_SHARE);
+  }
+
+  /** Too much of what was sealed is in no file yet. */
+  get isUnfiledMuch(): boolean {
+    return this.#taken.unfiled > this.#limit * UNFILED_SHARE;
   }
 
   forSegment(): SegmentMemory {

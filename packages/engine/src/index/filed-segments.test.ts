@@ -1,0 +1,84 @@
+/** Segments that give vectors back by being opened from their files. */
+import type { IndexPlan } from "@sheaf/protocol";
+import { expect, it } from "vitest";
+import { distance, prepare } from "../kernels/distance.ts";
+import { FiledCollection } from "../query/testing/filed-collection.ts";
+import { IndexMemory } from "../storage/files/index-memory.ts";
+import { runSteps } from "../storage/steps.ts";
+
+const PLAN: IndexPlan = { space: "cosine", embeddingFunction: null, sparse: [] };
+const SIZES = { denseRows: 16, sizes: { mutableRows: 256, sealedRows: 512 } };
+const DIMENSION = 16;
+const ROWS = 4_096;
+
+function vectorOf(row: number): Float32Array {
+  return Float32Array.from({ length: DIMENSION }, (_, j) => Math.sin((row + 1) * (j + 1)));
+}
+
+/** Filled in batches, each of which is sealed and filed before the next one. */
+async function filled(memory: IndexMemory, rows = ROWS): Promise<FiledCollection> {
+  const filed = new FiledCollection(PLAN, { ...SIZES, memory });
+  for (let row = 0; row < rows; row++) {
+    filed.put(`r${row}`, { embedding: vectorOf(row), document: null, uri: null, metadata: null });
+    if ((row + 1) % 512 !== 0) continue;
+    filed.seal();
+    await filed.flush();
+    await filed.sealByJobs();
+  }
+  return filed;
+}
+
+function kept({ index }: FiledCollection): string[] {
+  return index.segments.flatMap(({ segment }) =>
+    segment.isSealed ? [segment.vectors.search.segment.kept] : [],
+  );
+}
+
+function found(filed: FiledCollection): number[][] {
+  const snapshot = filed.index.snapshot();
+  return [5, 700, 4_000].map((row) => {
+    const query = prepare("cosine", vectorOf(row));
+    const distanceAt = (position: number): number =>
+      distance("cosine", query, filed.read(snapshot.offset(position))!.embedding);
+    const steps = snapshot.searchDense({ query, k: 3, exact: false, distanceAt }, snapshot.live);
+    return [...runSteps(steps)!.nearest.positions].map((position) => snapshot.offset(position));
+  });
+}
+
+it("keep within the limit as more of them come, and answer as before", async () => {
+  const room = new IndexMemory();
+  const all = await filled(room);
+  expect(new Set(kept(all))).toStrictEqual(new Set(["whole"]));
+  const { vectors, codes } = room.taken;
+
+  const limit = codes + vectors;
+  const memory = new IndexMemory(limit);
+  const few = await filled(memory);
+  expect(kept(few)).toContain("none");
+  expect(memory.isShort).toBe(false);
+  expect(memory.used).toBeLessThanOrEqual(limit);
+  expect(found(few)).toStrictEqual(found(all));
+  expect(few.problems).toStrictEqual([]);
+});
+
+it("have their rows read from the file where only the records had them", async () => {
+  const memory = new IndexMemory(1);
+  const filed = await filled(memory, 1_024);
+  for (const { segment } of filed.index.segments)
+    expect(segment.isSealed && segment.vectors.search.segment.readable).toBe("whole");
+});
+
+it("stay as they are where the file cannot be opened", async () => {
+  const memory = new IndexMemory(1);
+  const filed = new FiledCollection(PLAN, { ...SIZES, memory });
+  for (let row = 0; row < 512; row++)
+    filed.put(`r${row}`, { embedding: vectorOf(row), document: null, uri: null, metadata: null });
+  filed.seal();
+  await filed.flush();
+  for (const name of filed.disk.keys()) if (name.endsWith(".seg")) filed.disk.delete(name);
+  await filed.sealByJobs();
+  expect(filed.problems).toHaveLength(1);
+  expect(filed.index.segments.map(({ liveCount }) => liveCount)).toStrictEqual([512]);
+  await filed.sealByJobs();
+  expect(filed.problems).toHaveLength(1);
+});
