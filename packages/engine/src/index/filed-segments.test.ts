@@ -61,6 +61,21 @@ it("keep within the limit as more of them come, and answer as before", async () 
   expect(few.problems).toStrictEqual([]);
 });
 
+it("are rid of dead rows where they are to be opened anew as well", async () => {
+  const memory = new IndexMemory(1);
+  const filed = new FiledCollection(PLAN, { ...SIZES, memory });
+  for (let row = 0; row < 512; row++)
+    filed.put(`r${row}`, { embedding: vectorOf(row), document: null, uri: null, metadata: null });
+  filed.seal();
+  await filed.flush();
+  for (let row = 0; row < 100; row++) filed.remove(`r${row}`);
+  runSteps(filed.index.purge());
+  await filed.sealByJobs();
+  expect(filed.index.isPurging).toBe(false);
+  const rows = filed.index.segments.map(({ segment, liveCount }) => [segment.isSealed && segment.rows, liveCount]);
+  expect(rows).toStrictEqual([[412, 412]]);
+});
+
 it("have their rows read from the file where only the records had them", async () => {
   const memory = new IndexMemory(1);
   const filed = await filled(memory, 1_024);

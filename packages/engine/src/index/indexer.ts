@@ -240,7 +240,8 @@ export class Indexer {
     const { filed, segments, memory, nextId, wake } = this.#options;
     if (filed === undefined) return null;
     for (const { entry, segment } of reopened(segments.entries, memory)) {
-      const awaited = filed.reopen(segment, nextId);
+      // It is about to be written anew.
+      const awaited = this.isPurged(segment) ? null : filed.reopen(segment, nextId);
       if (awaited !== null) return new AwaitedSealing([entry], awaited, wake);
     }
     return null;
