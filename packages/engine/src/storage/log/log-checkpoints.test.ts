@@ -16,13 +16,18 @@ interface Written {
   readonly write: (id: string) => Promise<void>;
 }
 
-async function open(more: Partial<LogCheckpointsOptions> = {}): Promise<Written> {
-  const [log, view] = [new MemoryCommitLog(), new MemoryView()];
+/** @param before What each copy of the view waits for. */
+async function open(
+  more: Partial<LogCheckpointsOptions> = {},
+  before: () => Promise<void> = async () => {},
+): Promise<Written> {
+  const { log = new MemoryCommitLog() } = more;
+  const view = new MemoryView();
   const store = await openLogged(log);
   const checkpoints = new LogCheckpoints({
     ...{ id: "c", epoch: "epoch", log, files: recordFilesIn(new MemoryFiles()) },
     ...{ quietMs: LOOKS_MS, leastBytes: 1_000 },
-    copy: () => Promise.resolve({ view, remove: () => Promise.resolve() }),
+    copy: () => before().then(() => ({ view, remove: () => Promise.resolve() })),
     onProblem: (error) => expect.fail(String(error)),
     ...more,
   });
@@ -70,6 +75,47 @@ it("gets one where the first attempt has failed", async () => {
   await write("two");
   await expect.poll(() => problems).not.toHaveLength(0);
   isAway = false;
+  await expect.poll(() => log.checkpoint("c")).toMatchObject({ sequence: 2 });
+});
+
+/** Checkpoints come into force once they may. */
+class HeldLog extends MemoryCommitLog {
+  readonly held: (() => void)[] = [];
+
+  override async trim(...given: Parameters<CommitLog["trim"]>): ReturnType<CommitLog["trim"]> {
+    await new Promise<void>((resolve) => this.held.push(resolve));
+    return super.trim(...given);
+  }
+}
+
+const IN_THE_LOG = { files: undefined, leastBytes: 1 };
+
+it("gets another one that became due while one was written, although nobody writes it any more", async () => {
+  const log = new HeldLog();
+  const { write } = await open({ ...IN_THE_LOG, log });
+  await write("one");
+  await expect.poll(() => log.held).toHaveLength(1);
+  for (const id of ["two", "three", "four"]) await write(id);
+  log.held[0]!();
+  await expect.poll(() => log.held).toHaveLength(2);
+  log.held[1]!();
+  await expect.poll(() => log.checkpoint("c")).toMatchObject({ sequence: 4 });
+  await someLooks();
+  expect(log.held).toHaveLength(2);
+});
+
+it("gets one that became due in the pause after a failure, although nobody writes it any more", async () => {
+  const problems: unknown[] = [];
+  let isAway = true;
+  const onProblem = (error: unknown): void => void problems.push(error);
+  const options = { ...IN_THE_LOG, pauseMs: 20 * LOOKS_MS, onProblem };
+  const { log, write } = await open(options, async () => {
+    if (isAway) throw new Error("away");
+  });
+  await write("one");
+  await expect.poll(() => problems).toHaveLength(1);
+  isAway = false;
+  await write("two");
   await expect.poll(() => log.checkpoint("c")).toMatchObject({ sequence: 2 });
 });
 

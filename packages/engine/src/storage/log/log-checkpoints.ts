@@ -55,6 +55,9 @@ export class LogCheckpoints {
   #writing: Promise<void> | null = null;
   #notBefore = 0;
   #dueSince: number | null = null;
+  /** One was due while none could begin. */
+  #isAskedLater = false;
+  #later: NodeJS.Timeout | undefined;
   #quiet: NodeJS.Timeout | undefined;
   /** By sequence number, how many records there were, of the newest states of which that is known. */
   readonly #counts = new Map<number, number>();
@@ -85,14 +88,39 @@ export class LogCheckpoints {
     if (this.#closing.aborted) return;
     const isDue = isCheckpointDue(sizes, { leastBytes, maxLogBytes, isLeft: isLeft?.() });
     this.#dueSince = isDue ? (this.#dueSince ?? performance.now()) : null;
-    if (isDue) this.#begin();
+    if (isDue && !this.#begin()) this.#askLater();
     // Also where one is being written, which will not have all of it.
     if (files !== undefined && isWorthTrimming(sizes, leastBytes)) this.#lookLater(null);
   }
 
-  #begin(): void {
-    if (this.#writing !== null || this.#closing.aborted || performance.now() < this.#notBefore) return;
-    this.#writing = this.#write().finally(() => (this.#writing = null));
+  /** `false`: not now. */
+  #begin(): boolean {
+    if (this.#writing !== null || this.#closing.aborted || performance.now() < this.#notBefore) return false;
+    this.#writing = this.#write().finally(() => {
+      this.#writing = null;
+      if (this.#isAskedLater) this.#askLater();
+    });
+    return true;
+  }
+
+  /** Perhaps nobody writes any more when the one that is being written, or the pause, has come to its end. */
+  #askLater(): void {
+    this.#isAskedLater = true;
+    if (this.#writing !== null || this.#later !== undefined || this.#closing.aborted) return;
+    const ask = (): void => {
+      this.#later = undefined;
+      this.#isAskedLater = false;
+      void this.#askAgain();
+    };
+    this.#later = setTimeout(ask, Math.max(0, this.#notBefore - performance.now())).unref();
+  }
+
+  /** The log has been trimmed meanwhile, perhaps. */
+  async #askAgain(): Promise<void> {
+    const { id, log } = this.#options;
+    // Where it does not answer, the next write asks.
+    const [head] = await log.heads([id]).catch(() => []);
+    if (head) this.consider(head);
   }
 
   /** Where one is due, or worth it and `isQuiet`, until it is written, by this server or another. Rejects where it is not. */
@@ -135,6 +163,7 @@ export class LogCheckpoints {
   /** Breaks off what is under way. */
   async close(): Promise<void> {
     clearTimeout(this.#quiet);
+    clearTimeout(this.#later);
     this.#closing.abort(new SheafError("unavailable", "the collection is being closed"));
     await this.#writing;
   }
