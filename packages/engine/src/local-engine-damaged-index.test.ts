@@ -1,5 +1,5 @@
 /** Index files that are damaged or missing: found before they are part of an answer, and only they are made anew. */
-import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CollectionRef, SheafError } from "@sheaf/protocol";
@@ -142,6 +142,34 @@ describe("an engine whose index files are damaged", { timeout: 60_000 }, () => {
     expect(await folder.settledNames(ref)).toContainEqual(expect.stringMatching(/[.]seg$/u));
     await engine.close();
     expect(await examineIndex(folder.path, known)).toEqual([]);
+  });
+
+  it.each([
+    ["a folder", (path: string): void => void mkdirSync(join(path, "within"), { recursive: true })],
+    ["a link", (path: string) => symlinkSync("aside", path)],
+  ])("sets %s aside that lies in the place of the manifest, and the doctor names it", async (_what, make) => {
+    const first = await folder.open();
+    const ref = await folder.filled(first);
+    const known = { ...(await first.getCollection(ref)), ...ref, shared: false };
+    await first.close();
+    const name = folder.names(ref).find((one) => one.startsWith("manifest-"))!;
+    const path = join(folder.indexOf(ref), name);
+    renameSync(path, join(folder.indexOf(ref), "aside"));
+    make(path);
+    expect(await examineIndex(folder.path, known)).toMatchObject([
+      { severity: "warning", problem: expect.stringContaining(`${name}: it is no file`) },
+    ]);
+    const engine = await folder.open();
+    expect(await nearest(engine, ref, 3)).toEqual(expected(ALL, 3));
+    expect(errors()).toEqual([expect.stringContaining(`${name}: it is no file`)]);
+    expect(folder.quarantined(ref).join()).toContain(name);
+    await folder.settledNames(ref);
+    await engine.close();
+    folder.logged.length = 0;
+    const again = await folder.open();
+    expect(await nearest(again, ref, 3)).toEqual(expected(ALL, 3));
+    expect(errors()).toEqual([]);
+    expect(await examineIndex(folder.path, known)).toMatchObject([{ severity: "note" }]);
   });
 
   it("finds every damage of a segment before it is part of an answer, and loses no other file by it", async () => {

@@ -10,7 +10,7 @@ import { randomUUID } from "node:crypto";
 import { SheafError, throwIfAborted } from "@sheaf/protocol";
 import { errorCode } from "../lmdb/commit-cause.ts";
 import { type DiskSpace, isDiskFull, storageFull } from "../folder/disk-space.ts";
-import { NoFile, openFile } from "../folder/open-file.ts";
+import { NoFile, openFileItself } from "../folder/open-file.ts";
 import { makeFolder } from "../folder/make-folder.ts";
 import { OWNER_ONLY_FILE } from "../folder/restrict-access.ts";
 import { syncFile, syncFolders } from "../folder/sync-files.ts";
@@ -25,6 +25,9 @@ import {
 
 /** No name of a committed file ends so. */
 const UNFINISHED = /\.[0-9a-f-]{36}\.new$/;
+
+/** Files that are looked for by their names: whatever has such a name is found, and damaged if it is no file. */
+const SOUGHT = /^manifest-[0-9]+$/;
 
 /** Damaged files that are kept, the newest: they are for a person to look at, not to fill the disk. */
 const MAX_QUARANTINED = 8;
@@ -74,7 +77,7 @@ export class FolderFiles implements SegmentFiles {
     if (!isFileName(name)) return null;
     let file;
     try {
-      file = await openFile(join(this.#folder, name));
+      file = await openFileItself(join(this.#folder, name));
     } catch (error) {
       if (errorCode(error) === "ENOENT") return null;
       if (error instanceof NoFile) throw new SegmentDamaged(name, null, "it is no file", error);
@@ -179,14 +182,14 @@ export class FolderFiles implements SegmentFiles {
     }
   }
 
-  /** Names of all but folders and links; none before there is a folder. What is no file is found damaged when it is opened. */
+  /** Names of files and of what lies in the place of one that is sought; none before there is a folder. */
   async #entries(): Promise<readonly string[]> {
     // A small collection has none, and is asked for several times as it opens.
     if (!existsSync(this.#folder)) return [];
     try {
       const entries = await readdir(this.#folder, { withFileTypes: true });
       const isOther = (entry: Dirent): boolean => entry.isDirectory() || entry.isSymbolicLink();
-      return entries.filter((entry) => !isOther(entry)).map((entry) => entry.name);
+      return entries.filter((entry) => !isOther(entry) || SOUGHT.test(entry.name)).map(({ name }) => name);
     } catch (error) {
       if (errorCode(error) === "ENOENT") return [];
       throw error;

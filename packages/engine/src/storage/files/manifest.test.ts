@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { readdirSync } from "node:fs";
+import { mkdirSync, readdirSync, renameSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
@@ -170,6 +171,28 @@ describe("manifests", () => {
       await removeOlderManifests(place, found.manifest!);
       expect(readdirSync(folder)).toEqual([`manifest-${installed}`]);
     }
+  });
+
+  it.each([
+    ["a folder", (path: string) => mkdirSync(path)],
+    ["a link that leads nowhere", (path: string) => symlinkSync("nowhere", path)],
+    ["a link that leads to itself", (path: string) => symlinkSync("manifest-5", path)],
+    ["a link to a manifest", (path: string) => symlinkSync("aside", path)],
+  ])("are damaged where %s lies in the place of one", async (_what, make) => {
+    const folder = temporaryFolder();
+    const place = new FolderFiles(folder);
+    await installManifest(place, manifest(5));
+    renameSync(join(folder, "manifest-5"), join(folder, "aside"));
+    make(join(folder, "manifest-5"));
+    const found = await readManifest(place);
+    expect(found).toMatchObject({ manifest: null, nextN: 6 });
+    expect(found.damaged.map(({ message }) => message)).toEqual([
+      "index file is damaged: manifest-5: it is no file",
+    ]);
+    await place.quarantine("manifest-5");
+    expect(await place.list()).toEqual(["aside"]);
+    await installManifest(place, manifest(6));
+    expect(await readManifest(place)).toEqual({ manifest: manifest(6), damaged: [], nextN: 7 });
   });
 
   it("have no other names", async () => {

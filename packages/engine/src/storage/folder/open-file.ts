@@ -20,9 +20,18 @@ export class NoFile extends SheafError {
 }
 
 /** Throws `NoFile`. */
-export async function openFile(path: string): Promise<FileHandle> {
-  const file = await open(path, WITHOUT_WAITING).catch((error: unknown) => {
-    throw ofSocket(path, error);
+export function openFile(path: string): Promise<FileHandle> {
+  return openWith(path, WITHOUT_WAITING);
+}
+
+/** A link is none, wherever it leads: what is there is not of the folder. Throws `NoFile`. */
+export function openFileItself(path: string): Promise<FileHandle> {
+  return openWith(path, WITHOUT_WAITING | constants.O_NOFOLLOW);
+}
+
+async function openWith(path: string, flags: number): Promise<FileHandle> {
+  const file = await open(path, flags).catch((error: unknown) => {
+    throw ofOther(path, error);
   });
   // Asked in this turn: a search may wait for the file.
   if (fstatSync(file.fd).isFile()) return file;
@@ -36,16 +45,18 @@ export function openFileSync(path: string): number {
   try {
     file = openSync(path, WITHOUT_WAITING);
   } catch (error) {
-    throw ofSocket(path, error);
+    throw ofOther(path, error);
   }
   if (fstatSync(file).isFile()) return file;
   closeSync(file);
   throw new NoFile(path);
 }
 
-/** A socket, and a device that is not there, cannot be opened at all. */
-function ofSocket(path: string, error: unknown): unknown {
-  return error instanceof Error && "code" in error && error.code === "ENXIO"
+/** A socket, and a device that is not there, cannot be opened at all, nor can a link that is not followed or leads in circles. */
+const OTHERS: ReadonlySet<unknown> = new Set(["ENXIO", "ELOOP"]);
+
+function ofOther(path: string, error: unknown): unknown {
+  return error instanceof Error && "code" in error && OTHERS.has(error.code)
     ? new NoFile(path, error)
     : error;
 }
