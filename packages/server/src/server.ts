@@ -19,7 +19,7 @@ import {
 } from "@sheaf/engine";
 import { ClusterGateway } from "./cluster/cluster-gateway.ts";
 import { ClusterNode, engineLog } from "./cluster/cluster-node.ts";
-import { FolderWatch } from "./cluster/folder-watch.ts";
+import { FolderWatch } from "./folder-watch.ts";
 import { type Role, clusterOf } from "./settings/cluster-settings.ts";
 import { databaseOf } from "./settings/database-settings.ts";
 import { bucketAt, isBucket, objectsOf } from "./settings/object-settings.ts";
@@ -73,7 +73,7 @@ export interface RunningServer {
   readonly metricsPort: number | null;
   /** `null`: auth is off, or the key is the operator's own. */
   readonly rootKey: RootKey | null;
-  /** Resolves where the data folder of a server with a database was removed below it: it serves no more then. */
+  /** Resolves where the data folder was removed below the server, or another one took its place: it serves no more then. */
   readonly folderLost: Promise<void>;
   /** From here on it says that it is ready. */
   open(): void;
@@ -127,7 +127,7 @@ async function start(settings: Settings, logger: Logger, embedding: EmbedderOpti
   const { createApp } = await import("./app.ts");
   const lifecycle = new Lifecycle();
   const [slot, rootKeySlot] = [new EngineSlot(), new RootKeySlot()];
-  const parts = partsOf(settings, shared ?? local, gateway);
+  const parts = partsOf(shared ?? local, gateway);
   const app = createApp({
     ...settings,
     tls: identity,
@@ -191,11 +191,9 @@ function isClosed(role: Role): boolean {
   return role === "embed" || role === "index";
 }
 
-function partsOf({ database }: Settings, embedder: Embedder, gateway: ClusterGateway | null): Parts {
+function partsOf(embedder: Embedder, gateway: ClusterGateway | null): Parts {
   const later = { node: null, engine: null, metricsListener: null };
-  // Without a database the folder is no cache: what is open of it is all that there is, and is not given up.
-  const hasFolder = (): boolean => database === null || hasItsFolder(parts);
-  const folder = new FolderWatch(hasFolder);
+  const folder = new FolderWatch(() => hasItsFolder(parts));
   const parts: Parts = { embedder, memory: new IdleGc(), gateway, folder, ...later };
   return parts;
 }

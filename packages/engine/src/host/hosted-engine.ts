@@ -10,6 +10,8 @@ import type { EngineLog, EngineLogEntry } from "../engine-log.ts";
 import type { Engine, EngineOptions, ResultBatch } from "../engine.ts";
 import type { LocalEngine } from "../local-engine.ts";
 import { hasSeveralLeaves } from "../query/rank/leaves.ts";
+import { DataFolder } from "../storage/folder/data-folder.ts";
+import { PlacedFile } from "../storage/folder/placed-file.ts";
 import { cannotStart } from "./caller-errors.ts";
 import type { DataLock } from "./data-lock.ts";
 import { endCause, endedAtStart } from "./end-cause.ts";
@@ -28,7 +30,10 @@ const CORES = availableParallelism();
 export class HostedEngine extends EngineProxy {
   readonly relaysWrites = true;
   readonly #supervisor: ChildSupervisor;
+  readonly #dataFolder: DataFolder;
   readonly #lock: DataLock;
+  /** Open in the host; `null`: it is not open yet, or elsewhere. */
+  #catalog: PlacedFile | null = null;
   readonly #log: EngineLog;
   readonly #onHostDeath: () => void;
   readonly #onCatalog: (report: CatalogReport) => void;
@@ -47,6 +52,7 @@ export class HostedEngine extends EngineProxy {
   constructor(options: HostedEngineOptions, lock: DataLock) {
     super();
     const { dataFolder, log = () => {}, onHostDeath = () => {} } = options;
+    this.#dataFolder = new DataFolder(dataFolder);
     this.#lock = lock;
     this.#log = log;
     this.#onHostDeath = onHostDeath;
@@ -92,6 +98,8 @@ export class HostedEngine extends EngineProxy {
   async start(): Promise<void> {
     try {
       await this.#supervisor.start();
+      if (this.#dataFolder.hasCatalog)
+        this.#catalog = new PlacedFile(this.#dataFolder.catalogFile, "the catalog");
     } catch (error) {
       await this.close();
       if (this.#failure === null) throw error;
@@ -113,15 +121,26 @@ export class HostedEngine extends EngineProxy {
     this.#supervisor.expectCall(kind);
   }
 
-  /** Whether the data folder is still where it was. */
+  /** Whether the data folder is still where it was; also where just its lock file was removed. May throw where nobody can tell. */
   get hasFolder(): boolean {
-    return this.#lock.isInPlace();
+    return this.#lock.isInPlace() || this.#catalog?.isInPlace === true;
   }
 
   /** Ends the host, then gives the data folder back. */
   async close(): Promise<void> {
-    await Promise.all([this.#supervisor.close(), this.#recovery.close()]);
+    const closed = Promise.all([this.#supervisor.close(), this.#recovery.close()]);
+    // What it wrote on its way out would make a folder where the lost one was, or go into another one.
+    if (this.#hasLostFolder()) this.#supervisor.kill();
+    await closed;
     this.#lock.release();
+  }
+
+  #hasLostFolder(): boolean {
+    try {
+      return !this.hasFolder;
+    } catch {
+      return false;
+    }
   }
 
   protected call<M extends EngineMethod>(

@@ -54,9 +54,13 @@ export class DataFolder {
     return join(this.path, "catalog");
   }
 
+  get catalogFile(): string {
+    return join(this.catalog, "data.mdb");
+  }
+
   /** There is a file, and it is not empty. */
   get hasCatalog(): boolean {
-    const file = join(this.catalog, "data.mdb");
+    const file = this.catalogFile;
     return existsSync(file) && statSync(file).size > 0;
   }
 

@@ -20,14 +20,23 @@ export class PlacedFile {
     this.#inode = ino;
   }
 
+  get isInPlace(): boolean {
+    return this.#whatWasDone() === null;
+  }
+
   /** Throws `collection_unavailable` where it is not. Takes some microseconds. */
   requireInPlace(): void {
-    const found = statSync(this.#path, { throwIfNoEntry: false });
-    if (found?.ino === this.#inode && found.dev === this.#device) return;
-    const what = found === undefined ? "removed" : "replaced";
+    const done = this.#whatWasDone();
+    if (done === null) return;
     throw damagedStore(
       this.#store,
-      `its data.mdb was ${what} while it was open, so nothing is written to it before the next start`,
+      `its data.mdb was ${done} while it was open, so nothing is written to it before the next start`,
     );
+  }
+
+  #whatWasDone(): "removed" | "replaced" | null {
+    const found = statSync(this.#path, { throwIfNoEntry: false });
+    if (found === undefined) return "removed";
+    return found.ino === this.#inode && found.dev === this.#device ? null : "replaced";
   }
 }

@@ -1,6 +1,6 @@
 /** `sheaf serve`: starts the server in this very process, prints where it is, and stops it on a signal. */
 import { pino } from "pino";
-import { isBelowNpx, loadSettings, unknownVariables } from "../../config.ts";
+import { type Settings, isBelowNpx, loadSettings, unknownVariables } from "../../config.ts";
 import { keepYoungSpaceSmall, optimizeEarly } from "@sheaf/process";
 import { replacedRootKey } from "../../auth/root-key.ts";
 import { LogLines } from "../../log/log-lines.ts";
@@ -13,8 +13,10 @@ import { environmentVariables, flagTexts, settingOptions } from "../setting-opti
 const STDERR = 2;
 const NO_AUTH =
   "Warning: auth is off. Every program on this machine can read, change and remove everything. Web pages are kept out.";
-const LOST =
-  "was removed, or its disk is gone: this server ends. Started again it reads what it needs from the database";
+const LOST = "was removed or moved, or its disk is gone: this server ends";
+const LOST_CACHE = "Started again it reads what it needs from the database";
+const LOST_DATA =
+  "Nothing that it kept is at this place any more. Put the folder back, or restore a backup, before it is started again: it would begin with an empty one";
 /** Not that of settings which cannot be used: whoever watches over services is to start it again. */
 const LOST_EXIT_CODE = 1;
 const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
@@ -41,13 +43,17 @@ export const serve: Command = {
     // Without TLS the signal ends the process as it always does: its terminal was closed.
     if (settings.tlsCert !== null) process.on("SIGHUP", () => server.reloadTls());
     const signal = await Promise.race([stopped, server.folderLost.then(() => null)]);
-    if (signal === null) logger.error(`the data folder ${settings.dataFolder} ${LOST}`);
+    if (signal === null) logger.error(lostFolder(settings));
     else logger.info({ signal }, "stopping");
     await server.stop();
     logger.info("stopped");
     return signal === null ? LOST_EXIT_CODE : 0;
   },
 };
+
+function lostFolder({ dataFolder, database }: Settings): string {
+  return `the data folder ${dataFolder} ${LOST}. ${database === null ? LOST_DATA : LOST_CACHE}`;
+}
 
 /** What is announced is in the log or in a file too: a full disk below stdout is no reason to serve nobody. */
 function outliveOutput(): void {

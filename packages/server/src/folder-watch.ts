@@ -1,6 +1,6 @@
 /**
- * Notices that a server with a database has lost its data folder: somebody removed it, or the disk below it is gone. Files that
- * are open can still be read then, and whatever needs another one fails, for as long as the server runs.
+ * Notices that a server has lost its data folder: somebody removed or moved it, or the disk below it is gone. Files that are open
+ * can still be read then, and whatever needs another one fails, for as long as the server runs.
  */
 const LOOK_MS = 1_000;
 
