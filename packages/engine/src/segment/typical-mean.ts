@@ -11,12 +11,31 @@ const COMPARED = 64;
 /** Times the median distance. Distances of embeddings differ by a few times, within clusters and between them. */
 const FAR = 8;
 
-/** Zeros where there is none. */
+/** Times the length of the mean: shorter than that is no distance that embeddings differ by. */
+const SHORT = 1 / 16;
+/** Of the vectors. */
+const FEW = 1 / 64;
+
+/** Zeros where there is none, or where it would hide some of the vectors. */
 export function typicalMean(vectors: readonly Float32Array[], dimension: number): Float32Array<ArrayBuffer> {
   const sums = new Float64Array(dimension);
   const kept = nearMost(vectors);
   for (const vector of kept) for (let j = 0; j < dimension; j++) sums[j]! += vector[j]!;
-  return Float32Array.from(sums, (sum) => (kept.length === 0 ? 0 : sum / kept.length));
+  const mean = Float32Array.from(sums, (sum) => (kept.length === 0 ? 0 : sum / kept.length));
+  return hides(mean, vectors) ? new Float32Array(dimension) : mean;
+}
+
+/**
+ * Relative to it, vectors that are much shorter are all the same but for their last bits. A few may be. Vectors of nothing but
+ * zeros are no matter: they are the same.
+ */
+function hides(mean: Float32Array, vectors: readonly Float32Array[]): boolean {
+  const short = SHORT ** 2 * squareOf(mean);
+  const hidden = vectors.filter((vector) => {
+    const square = squareOf(vector);
+    return square > 0 && square < short;
+  });
+  return hidden.length > vectors.length * FEW;
 }
 
 function nearMost(vectors: readonly Float32Array[]): readonly Float32Array[] {
@@ -40,6 +59,12 @@ function spread(vectors: readonly Float32Array[], most: number): readonly Float3
   const step = Math.max(1, vectors.length / most);
   const count = Math.min(most, vectors.length);
   return Array.from({ length: count }, (_, i) => vectors[Math.floor(i * step)]!);
+}
+
+function squareOf(vector: Float32Array): number {
+  let sum = 0;
+  for (const value of vector) sum += value ** 2;
+  return sum;
 }
 
 /** In f64, as the vectors may be of any length up to that which codes take. */

@@ -34,13 +34,19 @@ export interface ScoreSlack {
   readonly reach: number;
   /** Most that such sums are off, per square of their reach. */
   readonly perSquare: number;
+  /** Added to these squares: what terms are that do not grow with the vectors. */
+  readonly beside: number;
   /** Most that a score is off per length that bf16 lost of the row. */
   readonly perLoss: number;
 }
 
 /** Most that the score from bf16 of a row is off what its exact distance says. */
-export function slackOf({ reach, perSquare, perLoss }: ScoreSlack, length: number, loss: number): number {
-  return perSquare * ((length + reach) ** 2 + 1) + perLoss * loss;
+export function slackOf(
+  { reach, perSquare, beside, perLoss }: ScoreSlack,
+  length: number,
+  loss: number,
+): number {
+  return perSquare * ((length + reach) ** 2 + beside) + perLoss * loss;
 }
 
 /**

@@ -117,7 +117,7 @@ class ReachMeasure {
   #queryOf(length: number, docs: Uint32Array): DenseQuery {
     return {
       ...{ k: NEIGHBOURS, expected: NEIGHBOURS, vector: this.#query, length, base: 0, docs },
-      slack: { reach: 0, perSquare: 0, perLoss: 0 },
+      slack: { reach: 0, perSquare: 0, beside: 0, perLoss: 0 },
       scoreOf: () => -Infinity,
       nearest: new Nearest(NEIGHBOURS),
       tally: denseTally(),

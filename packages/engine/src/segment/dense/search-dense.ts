@@ -174,9 +174,11 @@ function scoreOfDistance({ space }: SegmentShape, length: number): (distance: nu
 }
 
 /** More than all that f32 sums can be off, of scores and of exact distances, beside what bf16 lost. */
-function slackOfScores({ origin }: SegmentShape, prepared: Float32Array, perLoss: number): ScoreSlack {
+function slackOfScores({ origin, space }: SegmentShape, prepared: Float32Array, perLoss: number): ScoreSlack {
   const reach = norm(prepared) + (origin === null ? 0 : norm(origin));
-  return { reach, perSquare: (prepared.length / 16 + 8) * 2 ** -22, perLoss };
+  // Distances of other spaces are 1 less a sum; of l2 only what is too small for an f32 does not grow with the vectors.
+  const beside = space === "l2" ? 2 ** -120 : 1;
+  return { reach, perSquare: (prepared.length / 16 + 8) * 2 ** -22, beside, perLoss };
 }
 
 /** What bf16 loses points in a random direction, of which a query sees this share of the length. */

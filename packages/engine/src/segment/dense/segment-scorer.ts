@@ -3,8 +3,11 @@ import { type ArgumentBlock, setFields } from "../../kernels/argument-block.ts";
 import { CENTROIDS, ROWS, WHOLE } from "../../kernels/argument-layouts.generated.ts";
 import { type DenseQuery, slackOf } from "./dense-query.ts";
 import type { DenseSegment } from "./dense-segment.ts";
-import { reorderForHalves } from "./half-float.ts";
+import { mostLost, reorderForHalves } from "./half-float.ts";
 import { ROWS_PER_READ, SLOTS_PER_CALL } from "./segment-layout.ts";
+
+/** Times what is computed of a bias: more than its sum can be off. */
+const BEYOND_ROUNDING = 1 + 2 ** -10;
 
 export class SegmentScorer {
   /** <centroid, query> by list, after `scoreCentroids`. */
@@ -132,17 +135,28 @@ export class SegmentScorer {
       const score = hasBiases ? this.#scores[i]! + biases[slot]! : this.#scores[i]!;
       const off = slackOf(slack, lengths[slot >>> 5]!, losses[slot >>> 5]!);
       // Nearly all are out: what only the others need is not looked up for them.
-      if (score + off >= nearest.threshold) nearest.offer(base + slot, score, off);
+      if (score + off < nearest.threshold) continue;
+      if (!hasBiases) nearest.offer(base + slot, score, off);
+      else {
+        const length = this.#lengthOf(slot);
+        nearest.offer(base + slot, score, Math.min(off, slackOf(slack, length, mostLost(length))));
+      }
     }
   }
 
   #offerStored(query: DenseQuery, slots: Uint32Array): void {
-    const { lengths } = this.#segment;
     const { base, nearest, slack } = query;
     for (const slot of slots) {
-      const off = slackOf(slack, lengths[slot >>> 5]!, 0);
+      const off = slackOf(slack, this.#lengthOf(slot), 0);
       nearest.offer(base + slot, query.scoreOf(base + slot), off);
     }
+  }
+
+  /** At least that of the row. Others of its block may be much longer; of a row of l2 its bias tells. */
+  #lengthOf(slot: number): number {
+    const { shape, lengths, biases } = this.#segment;
+    if (shape.space !== "l2") return lengths[slot >>> 5]!;
+    return Math.sqrt(-2 * biases[slot]!) * BEYOND_ROUNDING;
   }
 
   #run(rows: number, ids: number, count: number): void {
