@@ -41,7 +41,7 @@ import { needsOfCommit, needsOfWrite } from "./planning/plan-needs.ts";
 import { type DeletingCollection, deleteRecords, deleteSelected } from "./removal/delete-records.ts";
 import { type KindsByKey, SchemaInference } from "./schema-inference.ts";
 import { StepQueue } from "./step-queue.ts";
-import { StoreMoves, sizeOf } from "./store-moves.ts";
+import { StoreMoves } from "./store-moves.ts";
 import { WriteGate } from "./write-gate.ts";
 import { catchUp } from "./logged/catch-up.ts";
 import { isCold, whenWarm } from "./logged/when-warm.ts";
@@ -299,7 +299,7 @@ export class OpenCollection {
   /** What does not stay small gets its index as it grows, not all at once with the first read. */
   #makeWayFor(records: WriteRequest["records"]): Promise<void> | undefined {
     if (!this.isShared) return undefined;
-    const size = sizeOf(records);
+    const size = this.#moves.sizeOf(records);
     const { denseRows = DENSE_ROWS } = this.#options.indexSizes ?? {};
     const isLarge = this.#options.storedRecords() + size.records >= denseRows;
     return this.#moves.makeWay(size, () => (isLarge || this.#moves.isDue(size) ? this.index() : undefined));

@@ -37,6 +37,13 @@ export class StoreMoves {
     return this.#mover?.isDue(records, bytes) === true;
   }
 
+  /** Of a write. Many records do not stay small, whatever they take: to look at each would be a long turn. */
+  sizeOf(written: WriteRequest["records"]): BatchSize {
+    const records = written.reduce((sum, { chunks }) => sum + (chunks?.length ?? 1), 0);
+    const many = { records, bytes: 0 };
+    return this.isDue(many) ? many : { records, bytes: bytesOf(written) };
+  }
+
   /** For a write of so much. @param indexing What has to be there before; `undefined`: nothing. */
   makeWay(more: BatchSize, indexing: () => Promise<void> | undefined): Promise<void> | undefined {
     const indexed = indexing();
@@ -59,13 +66,12 @@ export class StoreMoves {
   }
 }
 
-export function sizeOf(written: WriteRequest["records"]): BatchSize {
-  let [records, bytes] = [0, 0];
+function bytesOf(written: WriteRequest["records"]): number {
+  let bytes = 0;
   for (const record of written) {
     const own = recordBytes(record);
-    records += record.chunks?.length ?? 1;
     // Each chunk has the metadata of the record, too.
     bytes += record.chunks?.reduce((sum, chunk) => sum + recordBytes(chunk) + own, 0) ?? own;
   }
-  return { records, bytes };
+  return bytes;
 }

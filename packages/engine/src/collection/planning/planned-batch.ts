@@ -11,6 +11,7 @@ import {
   type IntegerArray,
 } from "@sheaf/protocol";
 import type { RemovedRecord, StoreChange, StoreHead, StoreView } from "../../storage/record-store.ts";
+import { SplitMap } from "../../storage/split-map.ts";
 import type { Steps } from "../../storage/steps.ts";
 import type { StoredRecord } from "../../storage/stored-record.ts";
 import { recordBytes } from "../../storage/values/record-bytes.ts";
@@ -26,12 +27,13 @@ export class PlannedBatch {
   readonly view: StoreView;
   #nextOffset: number;
   #dimension: number | null;
-  /** What the batch makes of the ids it touches; `null`: nothing, the record is gone. */
-  readonly #planned = new Map<string, StoredRecord | null>();
-  /** By id. */
-  readonly #removes = new Map<string, RemovedRecord>();
+  /** What the batch makes of the ids it touches, in the order of new ones; `null`: nothing, the record is gone. */
+  readonly #planned: (StoredRecord | null)[] = [];
+  /** By id: where it is in `#planned`. */
+  readonly #places = new SplitMap<number>();
+  readonly #removes: RemovedRecord[] = [];
   /** By the document that they would be chunks of. */
-  readonly #chunkIds = new Map<string, Set<string>>();
+  readonly #chunkIds = new SplitMap<Set<string>>();
   #changedBytes = 0;
 
   constructor(view: StoreView) {
@@ -52,12 +54,12 @@ export class PlannedBatch {
   }
 
   exists(id: string): boolean {
-    const planned = this.#planned.get(id);
+    const planned = this.#plannedOf(id);
     return planned === undefined ? this.view.offsetOf(id) !== null : planned !== null;
   }
 
   find(id: string): Steps<StoredRecord | null> {
-    const planned = this.#planned.get(id);
+    const planned = this.#plannedOf(id);
     return planned === undefined ? this.view.findInSteps(id) : planned;
   }
 
@@ -67,10 +69,11 @@ export class PlannedBatch {
    */
   put(record: PlannedRecord, current: StoredRecord | null, path: string): void {
     const offset = current === null ? this.#nextOffset++ : current.offset;
-    // An id that was removed and comes again stands last: new records keep the order of their offsets.
-    if (current === null) this.#planned.delete(record.id);
     const stored = { ...record, offset, sequence: this.sequence };
-    this.#planned.set(record.id, stored);
+    const place = this.#places.get(record.id);
+    // An id that was removed and comes again stands last: new records keep the order of their offsets.
+    if (current === null || place === undefined) this.#append(record.id, stored);
+    else this.#planned[place] = stored;
     this.#noteChunk(record.id);
     this.#dimension ??= record.embedding.length;
     this.#count(stored, path);
@@ -78,32 +81,45 @@ export class PlannedBatch {
 
   /** An operation of its own; none where there is no such record. */
   remove(id: string): void {
-    if (this.#planned.get(id) === null) return;
+    const planned = this.#plannedOf(id);
+    if (planned === null) return;
     const offset = this.view.offsetOf(id);
-    if (offset === null && !this.#planned.has(id)) return;
+    if (offset === null && planned === undefined) return;
     this.sequence += 1;
-    // What the batch itself has made is in no store yet; of an id that it removed before and made again neither.
-    if (offset !== null && !this.#removes.has(id)) {
-      this.#removes.set(id, { id, offset, sequence: this.sequence });
-    }
-    this.#planned.set(id, null);
+    // What the batch itself has made is in no store yet. It has another offset than the one that was removed before.
+    if (offset !== null && (planned === undefined || planned.offset === offset))
+      this.#removes.push({ id, offset, sequence: this.sequence });
+    if (planned === undefined) this.#append(id, null);
+    else this.#planned[this.#places.get(id)!] = null;
   }
 
   *change(): Generator<void, StoreChange> {
     const puts: StoredRecord[] = [];
     const removes: RemovedRecord[] = [];
     let step = 0;
-    for (const record of this.#planned.values()) {
+    for (const record of this.#planned) {
       if (record !== null) puts.push(record);
       if (++step % COLLECTED_PER_STEP === 0) yield;
     }
-    for (const removed of this.#removes.values()) if (removes.push(removed) % COLLECTED_PER_STEP === 0) yield;
+    for (const removed of this.#removes) if (removes.push(removed) % COLLECTED_PER_STEP === 0) yield;
     const head: StoreHead = {
       sequence: this.sequence,
       nextOffset: this.#nextOffset,
       dimension: this.#dimension,
     };
     return { head, puts, removes };
+  }
+
+  /** `undefined`: the batch has not touched it. */
+  #plannedOf(id: string): StoredRecord | null | undefined {
+    const place = this.#places.get(id);
+    return place === undefined ? undefined : this.#planned[place];
+  }
+
+  /** What stands where the id was before is gone. */
+  #append(id: string, planned: StoredRecord | null): void {
+    this.#places.set(id, this.#planned.length);
+    this.#planned.push(planned);
   }
 
   #noteChunk(id: string): void {

@@ -3,6 +3,7 @@
  * sees what the actions before it wrote, and one that throws leaves nothing.
  */
 import { type Entry, type EntryWrite, keyName } from "../entries.ts";
+import { SplitMap } from "../split-map.ts";
 
 /** What of lmdb-js takes the writes of a transaction. */
 export interface WriteTarget {
@@ -19,7 +20,7 @@ const WRITES_PER_STEP = 256;
 export class PendingWrites {
   readonly #writes: EntryWrite[] = [];
   /** The newest write of each key among the first `#indexed`, by the key's bytes as Latin-1; made when it is asked for. */
-  readonly #byName = new Map<string, EntryWrite>();
+  readonly #byName = new SplitMap<EntryWrite>();
   #indexed = 0;
   /** None before the first write: most of what is opened is only read. */
   #arena = new Uint8Array(0);
@@ -106,7 +107,7 @@ export class PendingWrites {
     this.#arenaUsed = 0;
   }
 
-  #index(): ReadonlyMap<string, EntryWrite> {
+  #index(): SplitMap<EntryWrite> {
     for (; this.#indexed < this.#writes.length; this.#indexed++) {
       const write = this.#writes[this.#indexed]!;
       this.#byName.set(keyName(write.key), write);
