@@ -34,10 +34,10 @@ export interface DenseSource {
   fetch(segment: DenseSegment, parts: readonly CodePart[], options: ReadOptions): Promise<void>;
   /** So that `readHalves` has these slots. Throws `DataAbsent` where they are to be fetched. */
   requireHalves(slots: Uint32Array): void;
-  /** Fills `into` with the bf16 of consecutive slots; `false`: they are not on this machine. */
-  readHalves(firstSlot: number, into: Uint8Array): boolean;
-  /** The same with what bf16 left of them. */
-  readLows(firstSlot: number, into: Uint8Array): boolean;
+  /** Fills `into` with the bf16 of slots, which ascend; `false`: not all of them are on this machine. */
+  readHalves(slots: Uint32Array, into: Uint8Array): boolean;
+  /** The same with what bf16 left of one. */
+  readLows(slot: number, into: Uint8Array): boolean;
   /** The vector of a slot, all that there is of it; `false`: it is not on this machine. */
   readVector(slot: number, target: Float32Array): boolean;
 }

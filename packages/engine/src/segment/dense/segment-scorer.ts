@@ -85,7 +85,7 @@ export class SegmentScorer {
     return this.#whole.score;
   }
 
-  /** Offers slots, whose numbers lie at `address`: at most `SLOTS_PER_CALL`. */
+  /** Offers slots, whose numbers lie at `address` and may change places: at most `SLOTS_PER_CALL`. */
   offer(query: DenseQuery, address: number, count: number): void {
     if (count === 0) return;
     const { memory, at } = this.#segment.layout;
@@ -95,26 +95,19 @@ export class SegmentScorer {
     this.#offerScored(query, slots);
   }
 
-  /** Vectors are read from the file, those of consecutive slots at once; those that it does not have, from the store. */
+  /** Vectors are read from the file, those of slots near each other at once; those that it does not have, from the store. */
   #offerRead(query: DenseQuery, slots: Uint32Array): void {
     const { layout, readable, source } = this.#segment;
     if (source === null || readable === "none") return this.#offerStored(query, slots);
     const { at, width } = layout;
     source.requireHalves(slots);
-    for (let first = 0; first < slots.length;) {
-      const end = Math.min(first + ROWS_PER_READ, slots.length);
-      let read = first;
-      while (read < end) {
-        let next = read + 1;
-        while (next < end && slots[next] === slots[next - 1]! + 1) next++;
-        const into = this.#readHalves.subarray((read - first) * width * 2, (next - first) * width * 2);
-        if (!source.readHalves(slots[read]!, into)) break;
-        read = next;
-      }
-      this.#run(at.readHalves, 0, read - first);
-      this.#offerScored(query, slots.subarray(first, read));
-      if (read < end) this.#offerStored(query, slots.subarray(read, end));
-      first = end;
+    slots.sort();
+    for (let first = 0; first < slots.length; first += ROWS_PER_READ) {
+      const some = slots.subarray(first, first + ROWS_PER_READ);
+      if (source.readHalves(some, this.#readHalves.subarray(0, some.length * width * 2))) {
+        this.#run(at.readHalves, 0, some.length);
+        this.#offerScored(query, some);
+      } else this.#offerStored(query, some);
     }
   }
 
@@ -122,7 +115,7 @@ export class SegmentScorer {
     const { readable, source } = this.#segment;
     if (source === null || readable !== "whole") return false;
     const halves = this.#readHalves.subarray(0, this.#readLows.length);
-    return source.readHalves(slot, halves) && source.readLows(slot, this.#readLows);
+    return source.readHalves(Uint32Array.of(slot), halves) && source.readLows(slot, this.#readLows);
   }
 
   #offerScored(query: DenseQuery, slots: Uint32Array): void {

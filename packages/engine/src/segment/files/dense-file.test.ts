@@ -5,6 +5,7 @@ import { prepare, preparedDistance } from "../../kernels/distance.ts";
 import { DataAbsent, withData } from "../../storage/data-absent.ts";
 import { MemoryFiles } from "../../storage/files/memory-files.ts";
 import type { SegmentFiles } from "../../storage/files/segment-files.ts";
+import { countedFiles } from "../../storage/files/testing/counted-files.ts";
 import { LateFiles } from "../../storage/files/testing/late-files.ts";
 import { runSteps } from "../../storage/steps.ts";
 import { countBits, listBits } from "../bits.ts";
@@ -257,6 +258,23 @@ describe.each(spaces)("a segment in a file, in %s", (space) => {
       expect(search(one, space, request)).toStrictEqual(search(other, space, request));
     }
   });
+});
+
+it("reads vectors that lie near each other at once", async () => {
+  const memory = sealedIn("cosine");
+  let reads = 0;
+  const files = countedFiles(new MemoryFiles(), () => reads++);
+  const segment = await opened(files, memory, "cosine");
+  const [all] = filtersOf(memory);
+  const searched = (): void => {
+    for (const query of queries) search(segment, "cosine", { query, exact: false, docs: all! });
+  };
+  // Codes are read by the first ones.
+  searched();
+  reads = 0;
+  searched();
+  // Of each 20 are for exact distances.
+  expect(reads).toBeLessThan(60 * queries.length);
 });
 
 it("reads the codes of a few lists alone for a search that needs no others", async () => {

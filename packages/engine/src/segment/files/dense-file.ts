@@ -173,18 +173,18 @@ export class DenseFile implements DenseSource {
     this.#fetched.require(slots);
   }
 
-  readHalves(firstSlot: number, into: Uint8Array): boolean {
+  readHalves(slots: Uint32Array, into: Uint8Array): boolean {
     if (this.isLocal) this.#fetched = null;
-    return this.#fetched?.tryRead(into, firstSlot) === true || this.#halves!.tryRead(into, firstSlot);
+    return this.#fetched?.tryReadEach(into, slots) === true || this.#halves!.tryReadEach(into, slots);
   }
 
-  readLows(firstSlot: number, into: Uint8Array): boolean {
-    return this.#lows!.tryRead(into, firstSlot);
+  readLows(slot: number, into: Uint8Array): boolean {
+    return this.#lows!.tryRead(into, slot);
   }
 
   readVector(slot: number, target: Float32Array): boolean {
     const [halves, lows] = [this.#halvesOfOne, this.#lowsOfOne];
-    if (!this.readHalves(slot, new Uint8Array(halves.buffer))) return false;
+    if (!this.readHalves(Uint32Array.of(slot), new Uint8Array(halves.buffer))) return false;
     if (this.rows === "bf16") halvesToFloats(halves, 0, target);
     else if (!this.readLows(slot, new Uint8Array(lows.buffer))) return false;
     else wholeFloats({ halves, lows, at: 0 }, target);

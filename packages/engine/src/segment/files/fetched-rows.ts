@@ -31,13 +31,12 @@ export class FetchedRows {
     throw new DataAbsent(runs === undefined ? null : () => this.#fetch(runs));
   }
 
-  /** `into`: of whole rows. */
-  tryRead(into: Uint8Array, first: number): boolean {
-    const { rowBytes } = this.#section;
-    for (let at = 0; at < into.length; at += rowBytes) {
-      const row = this.#rows.get(first + at / rowBytes);
+  /** Fills `into` with these rows. */
+  tryReadEach(into: Uint8Array, rows: Uint32Array): boolean {
+    for (const [i, number] of rows.entries()) {
+      const row = this.#rows.get(number);
       if (row === undefined) return false;
-      into.set(row, at);
+      into.set(row, i * row.length);
     }
     return true;
   }

@@ -19,6 +19,9 @@ import { READ_BYTES, type RowReader } from "./row-reader.ts";
 import { SegmentDamaged } from "./segment-damaged.ts";
 import type { ReadOptions, SegmentFile } from "./segment-files.ts";
 
+/** Rows that are no farther apart are read together: as many bytes take as long as another read. */
+const GAP_BYTES = 8 * 1024;
+
 export class RowSection {
   readonly #file: SegmentFile;
   readonly #entry: RowsEntry;
@@ -26,12 +29,15 @@ export class RowSection {
   readonly #stride: number;
   /** Rows that fit kernel memory. */
   readonly #window: number;
+  /** Rows from one to the next that are read together. */
+  readonly #near: number;
 
   constructor(file: SegmentFile, entry: RowsEntry) {
     this.#file = file;
     this.#entry = entry;
     this.#stride = entry.rowBytes + ROW_CHECKSUM_BYTES;
     this.#window = Math.floor(valueMemory().capacity / this.#stride);
+    this.#near = 1 + Math.floor(GAP_BYTES / this.#stride);
   }
 
   /** In the file. */
@@ -60,6 +66,12 @@ export class RowSection {
   tryRead(into: Uint8Array, first: number): boolean {
     const end = this.#endOf(into, first);
     return tryChecked(this.#file, () => this.#check(this.#file, first, end, into));
+  }
+
+  /** `tryRead` of rows that ascend, one behind the other in `into`. What lies between those that are near each other is read too. */
+  tryReadEach(into: Uint8Array, rows: Uint32Array): boolean {
+    requireWithin(this.#file, this.#entry.name, [rows.at(-1)! + 1, this.count]);
+    return tryChecked(this.#file, () => this.#checkEach(rows, into));
   }
 
   /** `tryRead` of rows that may have to be fetched. Nothing is written to `into` once it has settled. */
@@ -118,6 +130,23 @@ export class RowSection {
     return true;
   }
 
+  #checkEach(rows: Uint32Array, into: Uint8Array): boolean {
+    const { bytes } = valueMemory();
+    for (let from = 0; from < rows.length;) {
+      const first = rows[from]!;
+      let end = from + 1;
+      while (rows[end]! - rows[end - 1]! <= this.#near && rows[end]! - first < this.#window) end++;
+      const window = bytes.subarray(0, (rows[end - 1]! + 1 - first) * this.#stride);
+      if (!this.#file.tryRead(window, this.offset + first * this.#stride)) return false;
+      for (; from < end; from++) {
+        const [row, at] = [rows[from]!, (rows[from]! - first) * this.#stride];
+        if (!isSound(this.#entry, row, at)) throw damagedAt(this.#file, this.#entry.name, `row ${row}`);
+        into.set(bytes.subarray(at, at + this.rowBytes), from * this.rowBytes);
+      }
+    }
+    return true;
+  }
+
   #checksumsOf(rows: Buffer): Buffer {
     const checksums = Buffer.alloc((rows.length / this.#stride) * ROW_CHECKSUM_BYTES);
     for (let at = this.rowBytes, to = 0; at < rows.length; at += this.#stride, to += ROW_CHECKSUM_BYTES)
@@ -172,15 +201,20 @@ function takeLoaded(
   [first, end]: readonly [number, number],
   into: Uint8Array | undefined,
 ): number | null {
-  const memory = valueMemory();
-  const { bytes } = memory;
+  const { bytes } = valueMemory();
   for (let row = first, at = 0; row < end; row++, at += rowBytes + ROW_CHECKSUM_BYTES) {
-    const after = at + rowBytes;
-    const stored =
-      bytes[after]! | (bytes[after + 1]! << 8) | (bytes[after + 2]! << 16) | (bytes[after + 3]! << 24);
-    const checksum = ~memory.checksum(0xffffffff, at, after) ^ rowMask(seed, row);
-    if (checksum !== stored) return row;
-    into?.set(bytes.subarray(at, after), (row - first) * rowBytes);
+    if (!isSound({ rowBytes, seed }, row, at)) return row;
+    into?.set(bytes.subarray(at, at + rowBytes), (row - first) * rowBytes);
   }
   return null;
+}
+
+/** Whether a row that is loaded into kernel memory, from `at` on, fits its checksum. */
+function isSound({ rowBytes, seed }: Pick<RowsEntry, "rowBytes" | "seed">, row: number, at: number): boolean {
+  const memory = valueMemory();
+  const { bytes } = memory;
+  const after = at + rowBytes;
+  const stored =
+    bytes[after]! | (bytes[after + 1]! << 8) | (bytes[after + 2]! << 16) | (bytes[after + 3]! << 24);
+  return (~memory.checksum(0xffffffff, at, after) ^ rowMask(seed, row)) === stored;
 }

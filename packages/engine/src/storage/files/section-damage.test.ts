@@ -84,6 +84,10 @@ describe("a damaged index file", () => {
       "index file is damaged: small.seg, section bf16: row 1: the checksum does not match",
     );
     expect(rows.tryRead(into, 2)).toBe(true);
+    // Of those that are read together, what nobody wants is not looked at.
+    const two = new Uint8Array(24);
+    expect(rows.tryReadEach(two, Uint32Array.of(0, 2))).toBe(true);
+    expect(() => rows.tryReadEach(two, Uint32Array.of(0, 1))).toThrow("row 1: the checksum does not match");
     await reader.close();
   });
 

@@ -11,6 +11,7 @@ import { MemoryFiles } from "./memory-files.ts";
 import type { SegmentFileWriter, SegmentFiles } from "./segment-files.ts";
 import { openAnySections, openSections } from "./section-reader.ts";
 import { writeSections } from "./section-writer.ts";
+import { countedFiles } from "./testing/counted-files.ts";
 import { LateFiles } from "./testing/late-files.ts";
 
 const PLACES: readonly (readonly [string, () => SegmentFiles])[] = [
@@ -100,6 +101,43 @@ describe.each(PLACES)("index files in %s", (_place, open) => {
     );
     await reader.close();
   });
+});
+
+it("rows that lie near each other are read together", async () => {
+  const [rowBytes, count] = [1_000, 500];
+  const bytes = content(rowBytes * count, 1);
+  const read: number[] = [];
+  const files = countedFiles(new MemoryFiles(), (length) => read.push(length));
+  const identity = await writeSections(files, "a.seg", async (writer) => {
+    await writer.rows("r", rowBytes);
+    await writer.write(bytes);
+  });
+  const section = (await openSections(files, identity)).rows("r", rowBytes);
+  const rowsAre = (rows: readonly number[], reads: readonly number[]): void => {
+    const into = new Uint8Array(rows.length * rowBytes);
+    read.length = 0;
+    expect(section.tryReadEach(into, Uint32Array.from(rows))).toBe(true);
+    expect(read.map((length) => length / (rowBytes + 4))).toStrictEqual(reads);
+    for (const [i, row] of rows.entries())
+      expect(
+        Buffer.compare(
+          into.subarray(i * rowBytes, (i + 1) * rowBytes),
+          bytes.subarray(row * rowBytes, (row + 1) * rowBytes),
+        ),
+      ).toBe(0);
+  };
+  rowsAre([], []);
+  rowsAre([7], [1]);
+  rowsAre([3, 4, 9, 18], [16]);
+  rowsAre([3, 4, 14, 499], [2, 1, 1]);
+  // No more than kernel memory holds.
+  rowsAre(
+    Array.from({ length: 100 }, (_, i) => 2 * i),
+    [65, 65, 65, 1],
+  );
+  expect(() => section.tryReadEach(new Uint8Array(rowBytes), Uint32Array.of(count))).toThrow(
+    "should go on to 501",
+  );
 });
 
 describe("index files", () => {
