@@ -45,11 +45,19 @@ export class CandidateBuffer {
    * slots, where candidates are positions among these.
    */
   offerBest(query: DenseQuery, names: Uint32Array | null = null): void {
-    this.#offer(query, names, firstScored(query));
+    if (query.waiting === undefined) this.#offer(query, names, firstScored(query));
   }
 
-  /** Offers all candidates, the best ones first: their scores rule out most of the others. Then restarts. */
+  /**
+   * Offers all candidates, the best ones first: their scores rule out most of the others. Or leaves them where those of the
+   * query wait. Then restarts.
+   */
   drain(query: DenseQuery, names: Uint32Array | null = null): void {
+    const { count } = this.#block;
+    if (query.waiting !== undefined) {
+      query.waiting.add(this.#ids.subarray(0, count), this.#scores.subarray(0, count), names);
+      return this.restart(query);
+    }
     for (let most = firstScored(query); this.#block.count > 0; most *= 2) this.#offer(query, names, most);
     this.restart(query);
   }

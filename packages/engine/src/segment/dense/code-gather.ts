@@ -11,13 +11,26 @@ import { CONFIDENCE, type DenseQuery } from "./dense-query.ts";
 import type { DenseSegment } from "./dense-segment.ts";
 import type { ListOrder } from "./list-order.ts";
 import type { SearchParts } from "./list-probe.ts";
-import { filteredReachFor, orderLists, stretchesOf, takeFirstLists } from "./list-reach.ts";
+import {
+  type ListStretches,
+  filteredReachFor,
+  orderLists,
+  stretchesOf,
+  takeFirstLists,
+} from "./list-reach.ts";
 import { SLOTS_PER_CALL } from "./segment-layout.ts";
 import type { SegmentScorer } from "./segment-scorer.ts";
 import { ERROR_PER_FACTOR, buildPlanes } from "./sign-code.ts";
 
 /** Slots to estimate before the first candidates are scored; each later stretch is twice as long. */
 const FIRST_STRETCH = 384;
+
+/** What was looked at of a filter. */
+export interface BegunGather {
+  /** By list: 1 where it was. */
+  readonly taken: Uint8Array;
+  readonly boundsCount: boolean;
+}
 
 export class CodeGather {
   readonly #segment: DenseSegment;
@@ -52,14 +65,33 @@ export class CodeGather {
    * rotated. `ofAll`: however far the lists reach, which may not be known.
    */
   search(query: DenseQuery, slots: Uint32Array, ofAll = false): void {
+    this.#load(query);
+    if (ofAll || this.#taken.length === 1) return this.#gatherAll(query, slots);
+    const stretches = this.#stretchesOf(query, slots);
+    this.#gatherOthers(query, slots, stretches, this.#gatherFirst(query, slots, stretches));
+  }
+
+  /** As `search`, of the first stretch alone; `null`: there are no lists that some could be first of. */
+  begin(query: DenseQuery, slots: Uint32Array): BegunGather | null {
+    if (this.#taken.length === 1) return null;
+    this.#load(query);
+    const { taken, boundsCount } = this.#gatherFirst(query, slots, this.#stretchesOf(query, slots));
+    return { taken: taken.slice(), boundsCount };
+  }
+
+  /** As `search`, of the others. */
+  goOn(query: DenseQuery, slots: Uint32Array, begun: BegunGather): void {
+    this.#load(query);
+    this.#gatherOthers(query, slots, this.#stretchesOf(query, slots), begun);
+  }
+
+  #load(query: DenseQuery): void {
     const { scale, low, shift } = buildPlanes(this.#segment.rotation.vector, this.#planes);
     this.#codes.scale = scale;
     this.#codes.low = low;
     this.#codes.shift = shift + CONFIDENCE * ERROR_PER_FACTOR * query.length;
     this.#scorer.scoreCentroids();
     this.#waiting = 0;
-    if (ofAll || this.#taken.length === 1) this.#gatherAll(query, slots);
-    else this.#gatherLists(query, slots);
   }
 
   #gatherAll(query: DenseQuery, slots: Uint32Array): void {
@@ -72,13 +104,14 @@ export class CodeGather {
     }
   }
 
-  #gatherLists(query: DenseQuery, slots: Uint32Array): void {
-    const { bounds } = this.#order;
-    const stretches = stretchesOf(this.#segment, slots);
-    const { starts, ends } = stretches;
-    const { length, expected } = query;
+  /** With the lists in order. */
+  #stretchesOf({ length, expected }: DenseQuery, slots: Uint32Array): ListStretches {
     const reach = filteredReachFor(this.#segment.reach, expected);
     orderLists(this.#segment, this.#order, this.#scorer.bases, { length, reach });
+    return stretchesOf(this.#segment, slots);
+  }
+
+  #gatherFirst(query: DenseQuery, slots: Uint32Array, stretches: ListStretches): BegunGather {
     const { lists, boundsCount } = takeFirstLists(
       this.#order,
       stretches,
@@ -87,12 +120,22 @@ export class CodeGather {
     this.#taken.fill(0);
     for (const list of lists) {
       this.#taken[list] = 1;
-      this.#add(query, slots, starts[list]!, ends[list]!);
+      this.#add(query, slots, stretches.starts[list]!, stretches.ends[list]!);
     }
     this.#estimate(query);
+    return { taken: this.#taken, boundsCount };
+  }
+
+  #gatherOthers(
+    query: DenseQuery,
+    slots: Uint32Array,
+    { starts, ends }: ListStretches,
+    { taken, boundsCount }: BegunGather,
+  ): void {
+    const { bounds } = this.#order;
     let stretch = 2 * FIRST_STRETCH;
     for (let list = 0; list < bounds.length; list++) {
-      if (this.#taken[list] === 1 || (boundsCount && bounds[list]! < query.nearest.threshold)) continue;
+      if (taken[list] === 1 || (boundsCount && bounds[list]! < query.nearest.threshold)) continue;
       this.#add(query, slots, starts[list]!, ends[list]!);
       if (this.#waiting < stretch) continue;
       this.#estimate(query);

@@ -3,6 +3,7 @@
  * score = <x, q> + bias(x), higher is nearer: the bias is -|x|^2 / 2 for l2 and 0 for the others.
  */
 import type { DenseTally } from "../dense-tally.ts";
+import type { WaitingCandidates } from "./candidate-pool.ts";
 import type { CopyingShare } from "./code-copies.ts";
 import type { Nearest } from "./nearest.ts";
 
@@ -26,6 +27,8 @@ export interface DenseQuery {
   /** Counts how the search goes. */
   readonly tally: DenseTally;
   readonly copying: CopyingShare;
+  /** Where candidates go that are not offered as soon as they are known. */
+  readonly waiting?: WaitingCandidates | undefined;
 }
 
 /** What `slackOf` needs to know of a query. */

@@ -7,6 +7,7 @@
 import { norm } from "../../kernels/distance.ts";
 import { AbsentTogether } from "../../storage/data-absent.ts";
 import { type DenseTally, denseTally } from "../dense-tally.ts";
+import { CandidatePool } from "./candidate-pool.ts";
 import { copyingShare } from "./code-copies.ts";
 import { type DenseQuery, type ScoreSlack } from "./dense-query.ts";
 import { KthBest, Nearest } from "./nearest.ts";
@@ -118,19 +119,26 @@ export function* searchDense(parts: readonly DenseDocs[], search: DenseSearch): 
   return hits;
 }
 
-/** Begins in all parts before it goes on in one: the nearest rows rule out most of the others. */
+/**
+ * Begins in all parts before it goes on in one: the nearest rows rule out most of the others. Those that have to be read are,
+ * once it is known which are the most promising of all parts.
+ */
 function* estimateAll(
   parts: readonly DenseDocs[],
   queryOf: (part: DenseDocs) => DenseQuery,
   absent: AbsentTogether,
 ): Generator<void, void> {
+  const pool = new CandidatePool(queryOf(parts[0]!));
   const begun: Generator<void, void>[] = [];
   for (const part of parts) {
-    const [{ search }, query, slots] = [part, queryOf(part), part.slots()];
+    const [{ search }, slots] = [part, part.slots()];
+    const query = search.isRead ? pool.pooling(queryOf(part), search) : queryOf(part);
     const scan = yield* absent.hearing(search.begin(query, slots));
     if (scan !== undefined) begun.push(search.estimate(query, slots, scan));
   }
+  yield* pool.read();
   for (const steps of begun) yield* absent.hearing(steps);
+  yield* pool.read();
 }
 
 /** Exact distances of the ranked rows, until no later one can be nearer than the k-th. */

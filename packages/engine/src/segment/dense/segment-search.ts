@@ -6,7 +6,7 @@
 import type { SegmentMemory } from "../../storage/files/index-memory.ts";
 import { CandidateBuffer } from "./candidate-buffer.ts";
 import { CodeCopies, endlessShare } from "./code-copies.ts";
-import { CodeGather } from "./code-gather.ts";
+import { type BegunGather, CodeGather } from "./code-gather.ts";
 import { type BegunScan, CopyScan } from "./copy-scan.ts";
 import type { DenseQuery } from "./dense-query.ts";
 import type { DenseSegment } from "./dense-segment.ts";
@@ -33,6 +33,9 @@ const FEW_LISTS = 8;
 /** Codes that each way needs. */
 const ESTIMATED: readonly CodePart[] = ["records", "factors", "biases"];
 const SCORED: readonly CodePart[] = ["biases"];
+
+/** An estimate of which the first lists were looked at. */
+export type Begun = BegunScan | BegunGather;
 
 export class SegmentSearch {
   readonly segment: DenseSegment;
@@ -81,30 +84,63 @@ export class SegmentSearch {
     yield;
   }
 
+  /** Its vectors are read from a file on this machine. */
+  get isRead(): boolean {
+    const { hasRows, readable, source } = this.segment;
+    return !hasRows && readable !== "none" && source?.isLocal === true;
+  }
+
   /**
-   * Offers slots of the most promising lists, where the codes of all are copied: what is known of them rules out many others,
-   * of other segments too. For `estimate`; `null`: there is no copy.
+   * Offers slots of the most promising lists, where the codes of all are copied or candidates wait: what is known of them
+   * rules out many others, of other segments too. For `estimate`; `null`: nothing was begun.
    */
-  *begin(query: DenseQuery, slots: Uint32Array): Generator<void, BegunScan | null> {
-    const copy = this.segment.hasRows ? this.#copies.known(slots) : null;
-    if (copy === null) return null;
+  *begin(query: DenseQuery, slots: Uint32Array): Generator<void, Begun | null> {
+    const isPooled = query.waiting !== undefined;
+    const copy = this.segment.hasRows || isPooled ? this.#copies.known(slots) : null;
+    if (copy === null) return isPooled ? yield* this.#beginGather(query, slots) : null;
     this.#loadForScan(query);
     const begun = this.#copyScan.begin(query, slots, copy);
     yield;
     return begun;
   }
 
+  *#beginGather(query: DenseQuery, slots: Uint32Array): Generator<void, BegunGather | null> {
+    if (slots.length <= FEW_READ) return null;
+    if (this.segment.lacks(ESTIMATED)) yield* this.segment.load(ESTIMATED);
+    this.#load(query);
+    const begun = this.#gather.begin(query, slots);
+    yield;
+    return begun;
+  }
+
+  /** Offers so many slots at once. */
+  offer(query: DenseQuery, slots: readonly number[]): void {
+    if (this.#scanned !== query.nearest) {
+      this.#scanned = null;
+      this.#scorer.load(query.vector);
+    }
+    for (let first = 0; first < slots.length; first += SLOTS_PER_CALL) {
+      const stretch = slots.slice(first, first + SLOTS_PER_CALL);
+      this.#slots.set(stretch);
+      this.#scorer.offer(query, this.segment.layout.at.slots, stretch.length);
+    }
+  }
+
   /** Offers those of the slots that can be among the nearest. `begun`: as `begin` left it. */
-  *estimate(query: DenseQuery, slots: Uint32Array, begun: BegunScan | null = null): Generator<void, void> {
-    if (slots.length <= this.#whereRowsAre(FEW_SLOTS, FEW_READ, FEW_STORED)) {
+  *estimate(query: DenseQuery, slots: Uint32Array, begun: Begun | null = null): Generator<void, void> {
+    if (begun === null && slots.length <= this.#whereRowsAre(FEW_SLOTS, FEW_READ, FEW_STORED)) {
       yield* this.score(query, slots);
       return;
     }
     if (this.segment.lacks(ESTIMATED)) yield* this.segment.load(ESTIMATED);
     query.tally.estimated += slots.length;
     // Slots that were offered must not be once more: where the copy had to make room meanwhile, it is made at once.
-    const copy = this.#copies.of(slots, begun === null ? query.copying : endlessShare());
-    if (copy === null) {
+    const isGathered = begun !== null && "taken" in begun;
+    const copy = this.#copies.of(slots, begun === null || isGathered ? query.copying : endlessShare());
+    if (isGathered) {
+      this.#load(query);
+      this.#gather.goOn(query, slots, begun);
+    } else if (copy === null) {
       this.#load(query);
       this.#gather.search(query, slots);
     } else {

@@ -277,6 +277,33 @@ it("reads vectors that lie near each other at once", async () => {
   expect(reads).toBeLessThan(60 * queries.length);
 });
 
+it("reads of several segments those that are among the nearest of all", async () => {
+  const memory = sealedIn("cosine");
+  let bytes = 0;
+  const few = filtersOf(memory)[2]!;
+  const readOf = async (count: number): Promise<number> => {
+    const segments = await Promise.all(
+      Array.from({ length: count }, () =>
+        opened(
+          countedFiles(new MemoryFiles(), (length) => (bytes += length)),
+          memory,
+          "cosine",
+        ),
+      ),
+    );
+    // Codes are read by the first ones, and copied by the next.
+    for (const _ of [1, 2, 3]) {
+      bytes = 0;
+      for (const query of queries) search(segments, "cosine", { query, exact: false, docs: few });
+    }
+    return bytes;
+  };
+  const once = await readOf(1);
+  expect(once).toBeGreaterThan(0);
+  const together = await readOf(6);
+  expect(together).toBeLessThan(3 * once);
+});
+
 it("reads the codes of a few lists alone for a search that needs no others", async () => {
   const [dimension, count, groups] = [128, 8_192, 40];
   const clusters = sampler("clusters", dimension, 7);
