@@ -3,12 +3,12 @@
  * before a checkpoint names it, as files of indexes are. Unlike these it is not a cache: nothing else has what is in it.
  */
 import { randomUUID } from "node:crypto";
-import { SheafError } from "@sheaf/protocol";
+import { type CancelSignal, SheafError } from "@sheaf/protocol";
 import type { SegmentFiles } from "../storage/files/segment-files.ts";
+import type { RecordSource } from "../storage/log/changed/record-source.ts";
 import { type CheckpointFiles, type WrittenFile, recordFileName } from "../storage/log/checkpoint-files.ts";
 import { type OpenRecordsOptions, RecordFile } from "../storage/log/record-file.ts";
-import { type WriteOptions, writeRecordFile } from "../storage/log/write-record-file.ts";
-import type { RecordStore } from "../storage/record-store.ts";
+import { writeRecordFile } from "../storage/log/write-record-file.ts";
 import type { PostgresManifests } from "../storage/postgres/postgres-manifests.ts";
 import { verifyFile } from "./published-files.ts";
 
@@ -18,6 +18,9 @@ export interface CheckpointObjectsOptions {
   readonly manifests: Pick<PostgresManifests, "stage">;
 }
 
+/** A file that is staged stays for an hour; writing and reading back a large one takes longer. */
+const STAGE_AGAIN_MS = 300_000;
+
 export class CheckpointObjects implements CheckpointFiles {
   readonly #options: CheckpointObjectsOptions;
 
@@ -25,15 +28,17 @@ export class CheckpointObjects implements CheckpointFiles {
     this.#options = options;
   }
 
-  async write(store: RecordStore, options: WriteOptions): Promise<WrittenFile> {
-    const { signal } = options;
+  async write(source: RecordSource, signal: CancelSignal): Promise<WrittenFile> {
     const { objects } = this.#options;
     const name = recordFileName(randomUUID());
     await this.#stage(name, 0);
-    const file = await writeRecordFile(objects, name, store, options);
-    // Each of the two may take long, and a file that is staged stays for an hour.
-    await this.#stage(name, 0);
-    await verifyFile(objects, file, signal);
+    const again = setInterval(() => void this.#stage(name, 0).catch(() => {}), STAGE_AGAIN_MS).unref();
+    try {
+      const file = await writeRecordFile(objects, name, source, signal);
+      await verifyFile(objects, file, signal);
+    } finally {
+      clearInterval(again);
+    }
     const written = await this.open(name, { signal });
     await written.close();
     await this.#stage(name, written.size);

@@ -1,6 +1,9 @@
 /** Published indexes of collections in partitions: each partition has its own. */
-import type { CollectionRef } from "@sheaf/protocol";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import type { CollectionRef, WriteRecord } from "@sheaf/protocol";
 import { expect, it } from "vitest";
+import { DataFolder } from "../storage/folder/data-folder.ts";
 import { partitionName } from "../storage/folder/partition-name.ts";
 import { dividing } from "../testing/dividing.ts";
 import { AT, makeCollection, write } from "../testing/engine-fixtures.ts";
@@ -24,7 +27,8 @@ it("an index node publishes each partition, and a server that has nothing takes 
     // The log of all rows needs one, and is not so large that a search node would write it.
     ...{ publication: { claimMs: 800, leftMs: 3_600_000 }, checkpointAfterBytes: 36_000 },
   });
-  const index = await shared.open(temporaryFolder(), "index");
+  const kept = temporaryFolder();
+  const index = await shared.open(kept, "index");
   const search = await shared.open(temporaryFolder(), "search");
   await expect.poll(async () => (await search.statistics()).databaseLeftToIndexNodes).toBe(1);
   const ref = await makeCollection(dividing(search, PARTITIONS), "divided");
@@ -44,6 +48,9 @@ it("an index node publishes each partition, and a server that has nothing takes 
     return stores.server.calls.filter((call) => call.startsWith("GET") && call.includes(name)).length;
   };
   expect(await readsOf(ref)).toBe(await readsOf(whole));
+  // It has read the partitions alone, and keeps nothing of what the checkpoint was made of.
+  expect(await foldersIn(kept, ref)).toEqual([false, true, true]);
+  expect(existsSync(indexOf(kept, whole))).toBe(true);
   await shared.close(index);
   const folder = temporaryFolder();
   const other = await shared.open(folder, "search");
@@ -63,3 +70,41 @@ it("an index node publishes each partition, and a server that has nothing takes 
   await shared.sweep();
   await expectNothingLeft(shared);
 });
+
+it("an index node writes each checkpoint of the one before, and keeps no partition that its disk has no room for", async () => {
+  const shared = new ObjectCluster(stores.database.settings(), stores.server.settings(), {
+    ...{ publication: { claimMs: 800, leftMs: 3_600_000 }, checkpointAfterBytes: 64 * 1024 },
+  });
+  // As much as all that is written at a time; not four times a partition.
+  const disk = { diskUsage: () => ({ free: 40 * 2 ** 20, size: 1e12 }) };
+  const kept = temporaryFolder();
+  const index = await shared.open(kept, "index", disk);
+  const search = await shared.open(temporaryFolder(), "search");
+  await expect.poll(async () => (await search.statistics()).databaseLeftToIndexNodes).toBe(1);
+  const ref = await makeCollection(dividing(search, PARTITIONS), "divided");
+  const long = (i: number): WriteRecord => ({ ...row(i), document: `${i} `.repeat(4_000) });
+  const checkpoints = new Set<unknown>([null]);
+  for (let round = 0; round < 3; round++) {
+    const records = Array.from({ length: ROWS }, (_, i) => long(150 * round + i));
+    for (let from = 0; from < ROWS; from += 100)
+      await write(search, ref, "upsert", ...records.slice(from, from + 100));
+    const checkpoint = async (): Promise<unknown> =>
+      (await shared.rows("log_head", `collection = '${ref.id}'`))[0]!["checkpoint"];
+    await expect.poll(async () => checkpoints.has(await checkpoint())).toBe(false);
+    checkpoints.add(await checkpoint());
+  }
+  await expect.poll(() => foldersIn(kept, ref)).toEqual([false, false, false]);
+  await shared.close(index);
+  const other = await shared.open(temporaryFolder(), "search");
+  await expectSame(search, other, ref);
+  expect(shared.errors()).toEqual([]);
+});
+
+/** Whether there is one of the whole collection, and of each partition. What is removed goes through the trash. */
+async function foldersIn(dataFolder: string, { id }: CollectionRef): Promise<readonly boolean[]> {
+  const folder = new DataFolder(dataFolder);
+  const trash = join(dataFolder, "trash");
+  await expect.poll(() => (existsSync(trash) ? readdirSync(trash) : [])).toEqual([]);
+  const names = [id, ...Array.from({ length: PARTITIONS }, (_, n) => partitionName(id, n))];
+  return names.map((name) => existsSync(folder.collection(name)));
+}

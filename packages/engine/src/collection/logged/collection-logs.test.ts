@@ -1,6 +1,7 @@
 import { expect, it, onTestFinished } from "vitest";
 import { Cancellation } from "@sheaf/protocol";
 import { MemoryFiles } from "../../storage/files/memory-files.ts";
+import { StoredRecords } from "../../storage/log/changed/record-source.ts";
 import type { CheckpointFiles } from "../../storage/log/checkpoint-files.ts";
 import { writeCheckpoint } from "../../storage/log/checkpoint-log.ts";
 import type { LoggedRecordStore } from "../../storage/log/logged-record-store.ts";
@@ -34,12 +35,8 @@ it("has two collections at a time answer before their records are here, also of 
   for (const id of IDS) {
     const store = await open(id);
     await addOne(store, "one");
-    await writeCheckpoint(
-      { log, files },
-      { collection: id, state: store.position },
-      store,
-      new Cancellation(),
-    );
+    const at = { collection: id, state: store.position };
+    await writeCheckpoint({ log, files }, at, new StoredRecords(store), new Cancellation());
   }
   const opened = await Promise.all(IDS.map(open));
   const cold = opened.filter(({ isCold }) => isCold);
@@ -66,8 +63,8 @@ it("counts partitions that answer before their records are here by their share, 
   for (const id of ["a", "b", "c"]) {
     const whole = await open(id);
     for (const each of ids) await addOne(whole, each);
-    const at = { collection: id, state: whole.position, partitions };
-    await writeCheckpoint({ log, files }, at, whole, new Cancellation());
+    const at = { collection: id, state: whole.position };
+    await writeCheckpoint({ log, files }, at, new StoredRecords(whole, partitions), new Cancellation());
     await addOne(whole, "later");
     expect((await open(id)).isCold).toBe(false);
     opened.push(...(await Promise.all(Array.from({ length: partitions }, (_, n) => open(id, n)))));
@@ -102,7 +99,10 @@ it("trims a log that nobody writes any more to what others have written last, an
       { id: "a", epoch: "epoch", tenant: "tenant" },
       {
         open: () => view,
-        copy: () => Promise.resolve({ view, remove: () => Promise.resolve() }),
+        copy: async () => ({
+          ...{ source: new StoredRecords(view), batch: view.batch },
+          remove: () => Promise.resolve(),
+        }),
         onProblem: (error) => expect.fail(String(error)),
         remove: () => Promise.resolve(),
       },

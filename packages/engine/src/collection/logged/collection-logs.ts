@@ -1,16 +1,22 @@
 /** Where several servers keep the same collections: their logs, and the views of them on this machine. */
-import { SheafError } from "@sheaf/protocol";
+import { type CancelSignal, SheafError, throwIfAborted } from "@sheaf/protocol";
 import { unknownCollection } from "../../catalog/collection-entries.ts";
 import type { CheckpointFiles } from "../../storage/log/checkpoint-files.ts";
 import { type CommitLog, ViewVoid } from "../../storage/log/commit-log.ts";
 import { CHECKPOINT_AFTER_BYTES } from "../../storage/log/checkpoint-log.ts";
 import { HeadReader } from "../../storage/log/head-reader.ts";
-import { LogCheckpoints, type ViewCopy } from "../../storage/log/log-checkpoints.ts";
+import {
+  LogCheckpoints,
+  type LogCheckpointsOptions,
+  type RecordsCopy,
+} from "../../storage/log/log-checkpoints.ts";
+import { ChangedRecords, type ChangedRecordsOptions } from "../../storage/log/changed/changed-records.ts";
 import { Slots } from "../../storage/objects/slots.ts";
 import { type Usage, requireFits } from "../../storage/usage.ts";
 import { KnownRecords } from "../../storage/log/asked/known-records.ts";
 import type { LogView } from "../../storage/log/log-view.ts";
 import { LoggedRecordStore } from "../../storage/log/logged-record-store.ts";
+import { CheckpointTurns } from "./checkpoint-turns.ts";
 import { TenantSlots } from "./tenant-slots.ts";
 
 /** What a collection's log is called, and which one it is. */
@@ -26,8 +32,8 @@ export interface LogName {
 
 export interface ViewPlace {
   readonly open: () => LogView | Promise<LogView>;
-  /** Of the view that was opened last, as it is then. */
-  readonly copy: () => Promise<ViewCopy>;
+  /** Of the view that was opened last, as it is then; or of the log. */
+  readonly copy: (signal: CancelSignal) => Promise<RecordsCopy>;
   readonly onProblem: (error: unknown) => void;
   /** With all that was made of it. */
   readonly remove: () => Promise<void>;
@@ -47,8 +53,6 @@ const MOST_COLD = 2;
 const COLD_UNITS = 64;
 /** Logs that nobody writes any more, which are trimmed sooner than they need it. */
 const QUIET_AT_ONCE = 2;
-/** Collections that are read as a whole for a checkpoint alone. */
-const WHOLE_AT_ONCE = 1;
 /** Partitions of one tenant that are opened: each reads the log, and one read of a collection may ask for 64 of them. */
 const OPENING_PARTITIONS = 4;
 /** Openings. */
@@ -74,16 +78,35 @@ export interface CollectionLogsOptions {
   readonly coldFromBytes?: number | undefined;
 }
 
+type Measured = Pick<LoggedRecordStore, "measure">;
+
+export interface ChangedOptions extends Pick<ChangedRecordsOptions, "entries" | "scratch" | "until"> {
+  readonly signal: CancelSignal;
+}
+
+export interface TrimOptions {
+  /** Of the state with this sequence number; as of `ViewPlace`. */
+  readonly copy: (until: number, signal: CancelSignal) => Promise<RecordsCopy>;
+  readonly onProblem: (error: unknown) => void;
+  /** As of `LogCheckpoints.settle`. */
+  readonly isQuiet: boolean;
+  /** Breaks off. */
+  readonly signal: CancelSignal;
+  /** Done between choosing the state and writing it down; the log is trimmed also where this fails. */
+  readonly before: () => Promise<void>;
+}
+
 export class CollectionLogs {
   readonly #log: CommitLog;
   readonly #heads: HeadReader;
   readonly #options: CollectionLogsOptions;
-  readonly #open = new Set<LoggedRecordStore>();
+  readonly #open = new Set<Measured>();
   /** In units. */
   #cold = 0;
   readonly #quiet = new Slots(QUIET_AT_ONCE);
   readonly #openings = new TenantSlots(OPENING_PARTITIONS);
-  readonly #whole = new Slots(WHOLE_AT_ONCE);
+  /** Of those who make checkpoints without the records. */
+  readonly turns = new CheckpointTurns();
   /** What was asked of others, of collections whose records are not here. */
   readonly known = new KnownRecords();
 
@@ -127,15 +150,42 @@ export class CollectionLogs {
     }
   }
 
-  /** All records of a log, into a view that has nothing and follows no further. */
-  async readInto(view: LogView, { tenant, ...name }: LogName): Promise<void> {
-    const [log, heads] = [this.#log, this.#heads];
-    const { most, files } = this.#options;
-    await this.#whole.run(async () => {
-      // One that is not there would be made.
-      if ((await heads.head(name.id)) === null) throw new ViewVoid();
-      await LoggedRecordStore.open({ ...name, log, files, heads, view, quota: { owner: tenant, most } });
+  /** Its records at a state of the log, made of the checkpoint before and of the log alone. To be closed. */
+  changed(name: LogName, { signal, ...places }: ChangedOptions): Promise<ChangedRecords> {
+    const { id: collection, epoch, partitions = 1 } = name;
+    const [log, { files }] = [this.#log, this.#options];
+    return ChangedRecords.read({ ...places, log, files, collection, epoch, partitions }, signal);
+  }
+
+  /**
+   * Has the log of a collection that is not open here trimmed to the state that it has now, if that is due, or `isQuiet` and worth
+   * it. Rejects where it could not be, or `before` has failed.
+   */
+  async trim(name: LogName, { copy, onProblem, isQuiet, signal, before }: TrimOptions): Promise<void> {
+    const head = await this.#heads.head(name.id);
+    if (head === null) throw unknownCollection(name.id);
+    const checkpoints = this.#checkpointsOf(name, {
+      copy: (closing) => copy(head.sequence, closing),
+      onProblem,
     });
+    const close = (): void => void checkpoints.close();
+    signal.addEventListener("abort", close, { once: true });
+    const open: Measured = {
+      get measure() {
+        return { logBytes: head.bytes, checkpointDueMs: checkpoints.dueMs };
+      },
+    };
+    this.#open.add(open);
+    try {
+      const [earlier] = await Promise.allSettled([before()]);
+      throwIfAborted(signal);
+      await checkpoints.settle(head, isQuiet);
+      if (earlier.status === "rejected") throw earlier.reason;
+    } finally {
+      this.#open.delete(open);
+      signal.removeEventListener("abort", close);
+      await checkpoints.close();
+    }
   }
 
   /** Empty; nothing is done where it is there. */
@@ -178,26 +228,12 @@ export class CollectionLogs {
     { open, copy, onProblem }: ViewPlace,
   ): Promise<LoggedRecordStore> {
     const [view, log, heads] = [await open(), this.#log, this.#heads];
-    const {
-      most,
-      checkpointAfterBytes: leastBytes,
-      checkpointQuietMs: quietMs,
-      maxLogBytes,
-      appendAttempts,
-      files,
-      isLeft,
-    } = this.#options;
+    const { most, appendAttempts, files } = this.#options;
     const quota = { owner: tenant, most };
     let opened: LoggedRecordStore | null = null;
     const isWhole = name.partition === undefined;
-    const checkpoints = isWhole
-      ? new LogCheckpoints({
-          ...{ ...name, log, files, copy },
-          ...{ leastBytes, quietMs, maxLogBytes, isLeft, onProblem },
-          inTurn: (work) => this.#quiet.run(work),
-          refresh: async () => opened?.refresh(),
-        })
-      : undefined;
+    const refresh = async (): Promise<void> => opened?.refresh();
+    const checkpoints = isWhole ? this.#checkpointsOf(name, { copy, onProblem, refresh }) : undefined;
     const shares = isWhole ? 1 : (name.partitions ?? 1);
     const claimCold = (bytes: number): (() => void) | null => this.#claimCold(bytes, shares);
     try {
@@ -212,6 +248,19 @@ export class CollectionLogs {
       await view.close();
       throw error;
     }
+  }
+
+  #checkpointsOf(
+    { id, epoch }: Pick<LogName, "epoch" | "id">,
+    own: Pick<LogCheckpointsOptions, "copy" | "onProblem" | "refresh">,
+  ): LogCheckpoints {
+    const { checkpointAfterBytes, checkpointQuietMs, maxLogBytes, files, isLeft } = this.#options;
+    return new LogCheckpoints({
+      ...{ id, epoch, log: this.#log, files, maxLogBytes, isLeft },
+      ...{ leastBytes: checkpointAfterBytes, quietMs: checkpointQuietMs },
+      inTurn: (work) => this.#quiet.run(work),
+      ...own,
+    });
   }
 
   /** @param shares Into how many of about the same size the checkpoint is cut, of which one is read. */

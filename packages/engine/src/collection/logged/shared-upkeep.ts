@@ -4,16 +4,17 @@
  */
 import { type CatalogReport, watchCatalog } from "../../catalog/catalog-watch.ts";
 import type { CatalogNews } from "../../storage/catalog/catalog-news.ts";
-import { type CancelSignal, partitionsOf } from "@sheaf/protocol";
+import type { Catalog } from "../../catalog/catalog.ts";
+import type { DiskSpace } from "../../storage/folder/disk-space.ts";
 import { IndexJobs } from "../../publication/index-jobs.ts";
-import type { IndexJob, PostgresIndexJobs } from "../../storage/postgres/postgres-index-jobs.ts";
-import { collectionOf, partitionName } from "../../storage/folder/partition-name.ts";
+import type { PostgresIndexJobs } from "../../storage/postgres/postgres-index-jobs.ts";
+import { collectionOf } from "../../storage/folder/partition-name.ts";
 import { UpkeepRounds } from "../../upkeep-rounds.ts";
 import { type DiscardingParts, discardCollections } from "../removal/discard-collections.ts";
 import type { CollectionPool } from "../collection-pool.ts";
-import type { OpenCollection } from "../open-collection.ts";
 import type { CollectionLogs } from "./collection-logs.ts";
 import type { DatabaseMeasure } from "./database-measure.ts";
+import { shareCollection } from "./share-collection.ts";
 
 /** The catalog that other servers change, as far as upkeep needs it. */
 export interface OthersCatalog {
@@ -34,6 +35,8 @@ export interface SharedUpkeepOptions extends Omit<DiscardingParts, "pool" | "log
   readonly others: OthersCatalog;
   readonly logs: CollectionLogs;
   readonly pool: CollectionPool;
+  readonly catalog: Pick<Catalog, "entry">;
+  readonly disk: DiskSpace;
   /** Knows the ids of collections that are being forked. */
   readonly shares: { isReserved(id: string): boolean };
   readonly onCatalog: ((report: CatalogReport) => void) | undefined;
@@ -49,7 +52,7 @@ const AT_ONCE = 256;
 
 /** Works until it is closed. */
 export function startSharedUpkeep(options: SharedUpkeepOptions): { close(): Promise<void> } {
-  const { others, onCatalog, logs, jobs, pool, telling } = options;
+  const { others, onCatalog, logs, jobs, telling } = options;
   const { lookMs = LOOK_MS } = others;
   const looks = new UpkeepRounds(lookMs, async () => {
     const removed = removeDropped(options, looks);
@@ -68,7 +71,7 @@ export function startSharedUpkeep(options: SharedUpkeepOptions): { close(): Prom
     jobs &&
     new IndexJobs({
       jobs,
-      work: (job, signal) => shareCollection(pool, job, signal),
+      work: (job, signal) => shareCollection(options, job, signal),
       onProblem: telling("what other servers could take of a collection was not made; it is tried again"),
     });
   return {
@@ -76,51 +79,6 @@ export function startSharedUpkeep(options: SharedUpkeepOptions): { close(): Prom
       await Promise.all([looks.close(), sweeps.close(), watch?.close(), indexing?.close()]);
     },
   };
-}
-
-/** Closed again: an index node has a part of all collections' work, and this one may not come back for long. */
-async function shareCollection(
-  pool: CollectionPool,
-  { collection: id, isQuiet }: IndexJob,
-  signal: CancelSignal,
-): Promise<void> {
-  const sharing = { pool, isQuiet, signal };
-  await shareOne(id, sharing, async ({ schema }) => {
-    const partitions = partitionsOf(schema);
-    if (partitions === 1) return;
-    // Before the checkpoint, which is of the state that the whole was opened at: what has read the log up to there never reads it.
-    for (let n = 0; n < partitions; n++) await shareOne(partitionName(id, n), sharing);
-  });
-}
-
-interface Sharing {
-  readonly pool: CollectionPool;
-  readonly isQuiet: boolean;
-  readonly signal: CancelSignal;
-}
-
-/** `before` has no say in whether the log is trimmed. */
-async function shareOne(
-  name: string,
-  { pool, isQuiet, signal }: Sharing,
-  before: (collection: OpenCollection) => Promise<void> = async () => {},
-): Promise<void> {
-  try {
-    // However long it takes.
-    await pool.open(name);
-    await pool.use(name, signal, async (collection, dropped) => {
-      const [earlier] = await Promise.allSettled([before(collection)]);
-      // Both have ended before it may be closed.
-      const outcomes = await Promise.allSettled([
-        collection.logged?.checkpoint(isQuiet),
-        collection.keeper?.share(dropped),
-      ]);
-      const failed = [earlier, ...outcomes].find((outcome) => outcome.status === "rejected");
-      if (failed !== undefined) throw failed.reason;
-    });
-  } finally {
-    await pool.whileClosed(name, async () => {});
-  }
 }
 
 /** Their logs are for whoever has dropped them. */

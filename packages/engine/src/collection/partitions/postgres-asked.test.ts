@@ -1,5 +1,5 @@
 /** Collections in partitions on PostgreSQL that are written by engines which have none of their records. */
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SheafError } from "@sheaf/protocol";
@@ -199,7 +199,7 @@ describe("engines that write collections without their records", () => {
     }
   });
 
-  it("trim a log that no index node trims, and need its records for that time only", async () => {
+  it("trim a log that no index node trims, and keep nothing of what that was made of", async () => {
     const database = { ...server.settings(), checkpointAfterBytes: 16 * 1024 };
     const { engines, folders: paths } = await opened(1, database);
     const [engine] = engines;
@@ -211,6 +211,12 @@ describe("engines that write collections without their records", () => {
       await write(engine!, ref, "upsert", record("often", { document: `${i} ${"long ".repeat(2_000)}` }));
     await write(engine!, ref, "update", record("first", { embedding: null, document: "changed" }));
     expect(existsSync(paths[0]!.collection(ref.id))).toBe(false);
+    const trash = join(paths[0]!.path, "trash");
+    await expect.poll(() => (existsSync(trash) ? readdirSync(trash) : [])).toEqual([]);
+    // The next one is made of the first.
+    const before = await log.checkpoint(ref.id);
+    for (let i = 0; (await log.checkpoint(ref.id))?.place === before?.place; i++)
+      await write(engine!, ref, "upsert", record("often", { document: `${i} ${"long ".repeat(2_000)}` }));
     const joined = await opened(1, database);
     expect(await idsOf(joined.gateway, ref)).toEqual(["first", "often"]);
     await write(joined.gateway, ref, "add", record("last"));

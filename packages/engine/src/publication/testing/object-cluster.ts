@@ -7,7 +7,7 @@ import { expect, onTestFinished } from "vitest";
 import { createLocalEngine } from "../../create-local-engine.ts";
 import type { Engine } from "../../engine.ts";
 import type { EngineLogEntry } from "../../engine-log.ts";
-import type { EngineDatabase, EngineObjects } from "../../local-engine-options.ts";
+import type { EngineDatabase, EngineObjects, LocalEngineOptions } from "../../local-engine-options.ts";
 import { DataFolder } from "../../storage/folder/data-folder.ts";
 import { ObjectFiles } from "../../storage/objects/object-files.ts";
 import { ObjectStore } from "../../storage/objects/object-store.ts";
@@ -62,12 +62,12 @@ export class ObjectCluster {
   async open(
     dataFolder = temporaryFolder(),
     role: EngineDatabase["role"] = "all",
-    more: Pick<EngineDatabase, "lookMs"> = {},
+    { lookMs, ...more }: Pick<EngineDatabase, "lookMs"> & Pick<LocalEngineOptions, "diskUsage"> = {},
   ): Promise<Engine> {
     const { objects } = this;
-    const database = { ...this.database, role, ...more };
+    const database = { ...this.database, role, ...(lookMs !== undefined && { lookMs }) };
     const log = (entry: EngineLogEntry): void => void this.log.push(entry);
-    const engine = await createLocalEngine({ dataFolder, database, objects, index: INDEX, log });
+    const engine = await createLocalEngine({ dataFolder, database, objects, index: INDEX, log, ...more });
     this.#open.add(engine);
     onTestFinished(() => this.close(engine));
     return engine;

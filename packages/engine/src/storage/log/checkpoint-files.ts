@@ -1,9 +1,8 @@
 /** The seam between checkpoints and whatever keeps files of records for all servers: an object store. */
-import { SheafError } from "@sheaf/protocol";
+import { type CancelSignal, SheafError } from "@sheaf/protocol";
 import type { SegmentDamaged } from "../files/segment-damaged.ts";
-import type { RecordStore } from "../record-store.ts";
+import type { RecordSource } from "./changed/record-source.ts";
 import type { OpenRecordsOptions, RecordFile } from "./record-file.ts";
-import type { WriteOptions } from "./write-record-file.ts";
 
 export interface WrittenFile {
   readonly name: string;
@@ -14,10 +13,10 @@ export interface WrittenFile {
 
 export interface CheckpointFiles {
   /**
-   * Writes the records of a store that nobody writes. Once this resolves the file was read back, and stays for an hour or
-   * longer: until then a checkpoint has to name it.
+   * Writes records down. Once this resolves the file was read back, and stays for an hour or longer: until then a checkpoint has
+   * to name it.
    */
-  write(store: RecordStore, options: WriteOptions): Promise<WrittenFile>;
+  write(source: RecordSource, signal: CancelSignal): Promise<WrittenFile>;
   /** Throws `SegmentMissing`, and `SegmentDamaged` for what is not as it was written. To be closed. */
   open(name: string, options?: OpenRecordsOptions): Promise<RecordFile>;
 }

@@ -1,6 +1,7 @@
 /** When a log gets a checkpoint that is not due for its size. */
 import { expect, it, onTestFinished } from "vitest";
 import { MemoryFiles } from "../files/memory-files.ts";
+import { StoredRecords } from "./changed/record-source.ts";
 import type { CheckpointFiles } from "./checkpoint-files.ts";
 import type { CommitLog } from "./commit-log.ts";
 import { LogCheckpoints, type LogCheckpointsOptions } from "./log-checkpoints.ts";
@@ -27,7 +28,11 @@ async function open(
   const checkpoints = new LogCheckpoints({
     ...{ id: "c", epoch: "epoch", log, files: recordFilesIn(new MemoryFiles()) },
     ...{ quietMs: LOOKS_MS, leastBytes: 1_000 },
-    copy: () => before().then(() => ({ view, remove: () => Promise.resolve() })),
+    copy: () =>
+      before().then(() => ({
+        ...{ source: new StoredRecords(view), batch: view.batch },
+        remove: () => Promise.resolve(),
+      })),
     onProblem: (error) => expect.fail(String(error)),
     ...more,
   });

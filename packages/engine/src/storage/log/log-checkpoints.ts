@@ -2,16 +2,20 @@
  * Writes checkpoints of one collection beside its writes, one at a time, whenever its log has got large. A log that nobody
  * writes any more gets one sooner: a server that has nothing of the collection reads all of the log before it answers.
  */
-import { Cancellation, SheafError } from "@sheaf/protocol";
+import { type CancelSignal, Cancellation, SheafError } from "@sheaf/protocol";
+import type { RecordSource } from "./changed/record-source.ts";
 import { isCheckpointDue, isWorthTrimming, writeCheckpoint } from "./checkpoint-log.ts";
 import type { CheckpointFiles } from "./checkpoint-files.ts";
-import type { CommitLog, LogSizes } from "./commit-log.ts";
-import type { LogView } from "./log-view.ts";
+import { type CommitLog, type LogSizes, ViewVoid } from "./commit-log.ts";
 
-/** The view as it was at one moment, apart from the one that goes on. */
-export interface ViewCopy {
-  readonly view: LogView;
-  /** Closes and removes it. */
+/** The records as they were at one moment, apart from those that go on. */
+export interface RecordsCopy {
+  readonly source: RecordSource;
+  /** Of the log, that they are of; `null`: of none. */
+  readonly batch: string | null;
+  /** So many the log has at that state, if that is known. */
+  readonly count?: number | undefined;
+  /** Closes and removes them. */
   readonly remove: () => Promise<void>;
 }
 
@@ -19,11 +23,10 @@ export interface LogCheckpointsOptions {
   readonly id: string;
   readonly epoch: string;
   readonly log: CommitLog;
-  /** Of the collection; one where it is left out. */
-  readonly partitions?: number | undefined;
   /** Where records are written to; the log's own place where it is left out. */
   readonly files?: CheckpointFiles | undefined;
-  readonly copy: () => Promise<ViewCopy>;
+  /** Throws `ViewVoid` where the log was trimmed meanwhile. */
+  readonly copy: (signal: CancelSignal) => Promise<RecordsCopy>;
   /** Has the view follow what other servers have written; nobody else writes where it is left out. */
   readonly refresh?: (() => Promise<void>) | undefined;
   /** Of a log that needs one; the default where it is left out. */
@@ -169,22 +172,33 @@ export class LogCheckpoints {
   }
 
   async #write(): Promise<void> {
-    const { id: collection, epoch, log, partitions, files, pauseMs = PAUSE_MS, onProblem } = this.#options;
+    const { pauseMs = PAUSE_MS, onProblem } = this.#options;
     try {
-      const { view, remove } = await this.#options.copy();
+      const outcome = await this.#writeCopy();
+      this.#dueSince = null;
+      if (outcome === "moved") this.#notBefore = performance.now() + pauseMs;
+    } catch (error) {
+      this.#notBefore = performance.now() + pauseMs;
+      if (!this.#closing.aborted) onProblem(error);
+    }
+  }
+
+  async #writeCopy(): Promise<"done" | "moved"> {
+    const { id: collection, epoch, log, files, copy } = this.#options;
+    try {
+      const { source, batch, count, remove } = await copy(this.#closing);
       try {
-        const { batch, head } = view;
-        const state = { epoch, sequence: head.sequence, batch: batch ?? "" };
-        const written = { collection, state, partitions, records: this.#counts.get(head.sequence) };
-        const outcome = await writeCheckpoint({ log, files }, written, view, this.#closing);
-        this.#dueSince = null;
-        if (outcome === "moved") this.#notBefore = performance.now() + pauseMs;
+        const { sequence } = source.head;
+        const state = { epoch, sequence, batch: batch ?? "" };
+        const written = { collection, state, records: count ?? this.#counts.get(sequence) };
+        return await writeCheckpoint({ log, files }, written, source, this.#closing);
       } finally {
         await remove();
       }
     } catch (error) {
-      this.#notBefore = performance.now() + pauseMs;
-      if (!this.#closing.aborted) onProblem(error);
+      // The checkpoint that it was made of has been replaced.
+      if (error instanceof ViewVoid) return "moved";
+      throw error;
     }
   }
 }

@@ -10,9 +10,10 @@ import { ownEnvironment } from "../lmdb/own-environment.ts";
 import { recordStoreSuite, storedRecord } from "../record-store.suite.ts";
 import type { StoreChange, StoreView } from "../record-store.ts";
 import type { Usage } from "../usage.ts";
+import { StoredRecords } from "./changed/record-source.ts";
 import { type CommitLog, type LogBatch, firstHead } from "./commit-log.ts";
 import { HeadReader } from "./head-reader.ts";
-import { LogCheckpoints, type ViewCopy } from "./log-checkpoints.ts";
+import { LogCheckpoints, type RecordsCopy } from "./log-checkpoints.ts";
 import { LoggedRecordStore } from "./logged-record-store.ts";
 import type { LoggedStoreOptions } from "./logged-store-options.ts";
 
@@ -47,16 +48,17 @@ export function openLogged(
   { most = UNBOUNDED, ...parts }: OpenOptions = {},
 ): Promise<LoggedRecordStore> {
   const view = viewIn(folder);
-  const copy = async (): Promise<ViewCopy> => {
+  const copy = async (): Promise<RecordsCopy> => {
     const to = newFolder();
     await view.copyTo(to);
     const copied = viewIn(to);
-    return { view: copied, remove: () => copied.close() };
+    const source = new StoredRecords(copied, parts.partitions);
+    return { source, batch: copied.batch, remove: () => copied.close() };
   };
   const onProblem = (error: unknown): void => {
     throw error;
   };
-  const common = { id: "c", epoch: "epoch", log, partitions: parts.partitions };
+  const common = { id: "c", epoch: "epoch", log };
   const checkpoints =
     leastBytes === Infinity ? undefined : new LogCheckpoints({ ...common, copy, leastBytes, onProblem });
   const quota = { owner: "tenant", most };
@@ -251,13 +253,13 @@ export function loggedStoreSuite({ name, openLog }: LoggedStoreSuite): void {
     it("do not trim the log to a checkpoint that lacks records", async () => {
       const log = openLog();
       const view = viewIn(newFolder());
-      const copy = async (): Promise<ViewCopy> => {
+      const copy = async (): Promise<RecordsCopy> => {
         const to = newFolder();
         await view.copyTo(to);
         const copied = viewIn(to);
         const lost = { id: "r3", offset: 3, sequence: 4 };
         await copied.follow(({ head }) => ({ head, puts: [], removes: [lost] }), copied.batch!);
-        return { view: copied, remove: () => copied.close() };
+        return { source: new StoredRecords(copied), batch: copied.batch, remove: () => copied.close() };
       };
       const problems: unknown[] = [];
       const common = { id: "c", epoch: "epoch", log };

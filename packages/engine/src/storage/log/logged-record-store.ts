@@ -24,7 +24,7 @@ import {
   bytesOf,
   isSameHead,
 } from "./commit-log.ts";
-import { readCheckpoint } from "./checkpoint-log.ts";
+import { readCheckpoint } from "./read-checkpoint.ts";
 import { WarmingView } from "./cold/warming-view.ts";
 import type { LogFollower } from "./log-follower.ts";
 import type { AskedRecords, LogView } from "./log-view.ts";

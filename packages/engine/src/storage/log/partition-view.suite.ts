@@ -3,6 +3,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { Cancellation } from "@sheaf/protocol";
 import { storedRecord } from "../record-store.suite.ts";
 import type { StoreView } from "../record-store.ts";
+import { StoredRecords } from "./changed/record-source.ts";
 import { writeCheckpoint } from "./checkpoint-log.ts";
 import { type CommitLog, partitionsOfLog } from "./commit-log.ts";
 import { type LoggedStoreSuite, addOne, idsIn, newFolder, openLogged } from "./logged-record-store.suite.ts";
@@ -107,7 +108,7 @@ export function partitionViewSuite({ name, openLog }: LoggedStoreSuite): void {
       const whole = await opened(log);
       for (const id of IDS) await addOne(whole, id);
       const at = { collection: "c", state: whole.position };
-      await writeCheckpoint({ log }, at, whole, new Cancellation());
+      await writeCheckpoint({ log }, at, new StoredRecords(whole), new Cancellation());
       expect(await beginAnew(log, whole)).toEqual([undefined, undefined, undefined]);
     });
 

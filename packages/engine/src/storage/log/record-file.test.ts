@@ -5,6 +5,7 @@ import { SegmentDamaged, SegmentMissing } from "../files/segment-damaged.ts";
 import { MemoryRecordStore } from "../memory-record-store.ts";
 import { storedRecord } from "../record-store.suite.ts";
 import type { StoredRecord } from "../stored-record.ts";
+import { StoredRecords } from "./changed/record-source.ts";
 import { type ViewedPart, partitionOf } from "./partition-of.ts";
 import { RecordFile } from "./record-file.ts";
 import { writeRecordFile } from "./write-record-file.ts";
@@ -23,7 +24,8 @@ async function written(records: readonly StoredRecord[], partitions?: number) {
   const store = new MemoryRecordStore();
   const head = { sequence: 1_000, nextOffset: 2_000, dimension: records.length > 0 ? 2 : null };
   await store.apply(() => ({ head, puts: records, removes: [] }));
-  await writeRecordFile(new MemoryFiles(files), NAME, store, { partitions, signal: new Cancellation() });
+  const source = new StoredRecords(store, partitions);
+  await writeRecordFile(new MemoryFiles(files), NAME, source, new Cancellation());
   return { files, store };
 }
 

@@ -19,7 +19,7 @@ import type { ViewedPart } from "./partition-of.ts";
 import { ROW_BYTES, ROW_NUMBERS, RecordDirectory, type RecordPlace, placeIn } from "./record-directory.ts";
 
 /** Written and read at once, and about as many make a batch. */
-export const PIECE_BYTES = 4 * 1024 * 1024;
+const PIECE_BYTES = 4 * 1024 * 1024;
 /** Of the pieces of all partitions that are read together, and as much again that is on its way. */
 const MERGED_BYTES = 16 * 1024 * 1024;
 /** Records that are no farther apart are fetched with what lies between. */

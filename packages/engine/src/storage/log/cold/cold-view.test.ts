@@ -8,6 +8,7 @@ import { MemoryRecordStore } from "../../memory-record-store.ts";
 import { storedRecord } from "../../record-store.suite.ts";
 import type { RecordStore, StoreChange } from "../../record-store.ts";
 import type { StoredRecord } from "../../stored-record.ts";
+import { StoredRecords } from "../changed/record-source.ts";
 import { RecordFile } from "../record-file.ts";
 import { writeRecordFile } from "../write-record-file.ts";
 import { ColdView } from "./cold-view.ts";
@@ -46,7 +47,7 @@ async function makeCold(
   { mostReadBytes, onRead = () => {} }: { mostReadBytes?: number; onRead?: () => void } = {},
 ): Promise<ColdView> {
   const files = new MemoryFiles();
-  await writeRecordFile(files, "a.records", store, { signal: new Cancellation() });
+  await writeRecordFile(files, "a.records", new StoredRecords(store), new Cancellation());
   const { sequence } = store.head;
   const checkpoint = { epoch: "e", sequence, batch: "b", place: "a.records", bytes: 1 };
   const file = await RecordFile.open(files, "a.records");

@@ -7,6 +7,7 @@ import { storedRecord } from "../../record-store.suite.ts";
 import type { StoreChange } from "../../record-store.ts";
 import { HistoryMemory, VersionHistory } from "../../version-history.ts";
 import { followerOf } from "../../../collection/logged/follower.ts";
+import { StoredRecords } from "../changed/record-source.ts";
 import type { CheckpointFiles } from "../checkpoint-files.ts";
 import { writeCheckpoint } from "../checkpoint-log.ts";
 import { HeadReader } from "../head-reader.ts";
@@ -45,7 +46,9 @@ async function written(): Promise<LoggedRecordStore> {
 
 async function trim(store: LoggedRecordStore): Promise<void> {
   const at = { collection: "c", state: store.position };
-  expect(await writeCheckpoint({ log, files }, at, store, new Cancellation())).toBe("done");
+  expect(await writeCheckpoint({ log, files }, at, new StoredRecords(store), new Cancellation())).toBe(
+    "done",
+  );
 }
 
 function openCold(more: Partial<LoggedStoreOptions> = {}): Promise<LoggedRecordStore> {

@@ -12,11 +12,12 @@ import { type Steps, runInTurns } from "../../steps.ts";
 import { TurnLock } from "../../turn-lock.ts";
 import { within } from "../../within.ts";
 import { decodeBatch } from "../batch-codec.ts";
-import { type CheckpointPlaces, readCheckpoint } from "../checkpoint-log.ts";
 import { isRecordFile } from "../checkpoint-files.ts";
+import type { CheckpointPlaces } from "../checkpoint-log.ts";
 import { type FoundHead, type LogSizes, LogTrimmed, ViewVoid } from "../commit-log.ts";
 import type { LogView } from "../log-view.ts";
 import type { ViewedPart } from "../partition-of.ts";
+import { readCheckpoint } from "../read-checkpoint.ts";
 import { ColdView, readBytesOf } from "./cold-view.ts";
 
 /** All of it, or the share of a partition, is read before the first answer, and is in memory. */

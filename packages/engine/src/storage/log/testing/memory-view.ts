@@ -24,10 +24,12 @@ export class MemoryView extends MemoryRecordStore implements LogView {
 
 export function recordFilesIn(files: MemoryFiles): CheckpointFiles {
   return {
-    write: async (store, options) => {
+    write: async (source, signal) => {
       const name = recordFileName(randomUUID());
-      await writeRecordFile(files, name, store, options);
-      return { name, bytes: 1, records: [...store.scan(0)].length };
+      await writeRecordFile(files, name, source, signal);
+      const file = await RecordFile.open(files, name);
+      await file.close();
+      return { name, bytes: 1, records: file.records };
     },
     open: (name, options) => RecordFile.open(files, name, options),
   };
