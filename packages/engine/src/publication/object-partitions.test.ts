@@ -82,10 +82,14 @@ it("an index node writes each checkpoint of the one before, and keeps no partiti
   const search = await shared.open(temporaryFolder(), "search");
   await expect.poll(async () => (await search.statistics()).databaseLeftToIndexNodes).toBe(1);
   const ref = await makeCollection(dividing(search, PARTITIONS), "divided");
-  const long = (i: number): WriteRecord => ({ ...row(i), document: `${i} `.repeat(4_000) });
+  // Each round is more than what is there before it, so that a checkpoint is due.
+  const long = (i: number, round: number): WriteRecord => ({
+    ...row(i),
+    document: `${i} `.repeat(1_000 * (round + 1)),
+  });
   const checkpoints = new Set<unknown>([null]);
   for (let round = 0; round < 3; round++) {
-    const records = Array.from({ length: ROWS }, (_, i) => long(150 * round + i));
+    const records = Array.from({ length: ROWS }, (_, i) => long(150 * round + i, round));
     for (let from = 0; from < ROWS; from += 100)
       await write(search, ref, "upsert", ...records.slice(from, from + 100));
     const checkpoint = async (): Promise<unknown> =>

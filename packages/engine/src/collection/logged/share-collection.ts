@@ -12,7 +12,7 @@ import { copyFromLog } from "./open-view.ts";
 
 export interface SharingParts {
   readonly catalog: Pick<Catalog, "entry">;
-  readonly pool: Pick<CollectionPool, "open" | "use" | "whileClosed">;
+  readonly pool: Pick<CollectionPool, "open" | "peek" | "use" | "whileClosed">;
   readonly logs: CollectionLogs;
   readonly folder: DataFolder;
   readonly disk: DiskSpace;
@@ -28,13 +28,13 @@ export async function shareCollection(
   { collection: id, isQuiet }: IndexJob,
   signal: CancelSignal,
 ): Promise<void> {
-  const { catalog, logs, folder, telling } = parts;
+  const { catalog, pool, logs, telling } = parts;
   const known = await catalog.entry(id);
   const { tenant, schema } = known;
   const partitions = partitionsOf(schema);
   if (partitions === 1) return shareOne(parts, id, { isQuiet, signal });
-  // What a program of before has left there: the collection is not opened as a whole.
-  await folder.discardCollection(id);
+  // What a program of before has left there: the collection is opened as a whole only for calls that come to this node itself.
+  if (pool.peek(id) === null) await discard(parts, id);
   const log = { id, epoch: lineageOf(known), tenant, partitions };
   const problem = telling("the log of a collection could not be trimmed");
   await logs.trim(log, {

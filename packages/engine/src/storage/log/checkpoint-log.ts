@@ -116,7 +116,7 @@ function requireAll({ records: expected }: Pick<CheckpointOf, "records">, found:
   const words = `this server has ${found} records of the collection, and by its log there are ${expected}: the log is not trimmed`;
   throw new SheafError(
     "internal",
-    `${words}. Start this server with an empty data folder, which is read from the log again`,
+    `${words}. If it has a view of all of them, start it with an empty data folder, which is read from the log again`,
   );
 }
 
