@@ -112,7 +112,8 @@ async function copyView(
   try {
     await stored.copyTo(folder);
     const view = new LmdbRecordStore(ownEnvironment({ folder, name: collectionName(name), disk }));
-    const source = new StoredRecords(view, partitions, { folder, disk });
+    const [scratch, expectedBytes] = [{ folder, disk }, view.usedBytes];
+    const source = new StoredRecords(view, partitions, { scratch, expectedBytes });
     return { source, batch: view.batch, remove: () => view.close().then(remove) };
   } catch (error) {
     await remove();

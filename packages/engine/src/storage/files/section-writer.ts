@@ -24,13 +24,14 @@ export interface FileIdentity {
   readonly crc: number;
 }
 
-/** Writes one file. It is there once this resolves; if `write` throws there is none. */
+/** Writes one file. It is there once this resolves; if `write` throws there is none. `expectedBytes`: as of `SegmentFiles`. */
 export async function writeSections(
   files: SegmentFiles,
   name: string,
   write: (writer: SectionWriter) => Promise<void>,
+  expectedBytes?: number,
 ): Promise<FileIdentity> {
-  const file = await files.create(name);
+  const file = await files.create(name, expectedBytes);
   try {
     const writer = new SectionWriter(name, file);
     await write(writer);

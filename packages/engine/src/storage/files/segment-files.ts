@@ -23,8 +23,12 @@ export interface ReadOptions {
 }
 
 export interface SegmentFiles {
-  /** Begins a file that nobody sees before its writer commits. */
-  create(name: string): Promise<SegmentFileWriter>;
+  /**
+   * Begins a file that nobody sees before its writer commits.
+   *
+   * @param expectedBytes How long it will be, about, if that is known: a store may have to know where it is very long.
+   */
+  create(name: string, expectedBytes?: number): Promise<SegmentFileWriter>;
   /** `null`: there is none. */
   open(name: string, options?: ReadOptions): Promise<SegmentFile | null>;
   /** Names of all files that were committed, ascending. */

@@ -18,11 +18,11 @@ export async function writeRecordFile(
   source: RecordSource,
   signal: CancelSignal,
 ): Promise<FileIdentity> {
-  const { head, partitions, scratch } = source;
+  const { head, partitions, scratch, expectedBytes } = source;
   const isDivided = partitions > 1;
   const directory = new DirectorySpool(scratch);
   try {
-    return await writeSections(files, name, async (writer) => {
+    const write = async (writer: SectionWriter): Promise<void> => {
       if (isDivided) writer.needFeature(PARTITIONS_FEATURE);
       const parts: FilePart[] = [];
       await writer.stream(SECTION.records);
@@ -38,7 +38,8 @@ export async function writeRecordFile(
       const records = parts.reduce((sum, part) => sum + part.records, 0);
       const written: FileHead = { ...head, records, ...(isDivided && { parts }) };
       await writer.write(Buffer.from(JSON.stringify(written)));
-    });
+    };
+    return await writeSections(files, name, write, expectedBytes);
   } finally {
     await directory.close();
   }

@@ -92,6 +92,17 @@ describe("files in an object store", () => {
     await files.close();
   });
 
+  it("sends a file that is expected to have too many parts in larger ones, all but the last of one size", async () => {
+    const settings = { ...server.settings(), limits: { parts: 2 } };
+    const files = open({ settings });
+    const file = await files.create("a.seg", LARGE.length);
+    for (let at = 0; at < LARGE.length; at += 100_000) await file.write(LARGE.subarray(at, at + 100_000));
+    await file.commit();
+    expect(server.calls.filter((call) => call.includes("partNumber="))).toHaveLength(2);
+    expect((await readFile(files, "a.seg"))?.equals(LARGE)).toBe(true);
+    await files.close();
+  });
+
   it.each<[string, RegExp, Fault]>([
     ["a busy store", /^PUT/, "busy"],
     ["a connection that is cut", /^PUT/, "cut"],

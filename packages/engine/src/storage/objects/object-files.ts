@@ -35,9 +35,9 @@ export class ObjectFiles implements SegmentFiles {
     this.#cache = cache;
   }
 
-  async create(name: string): Promise<SegmentFileWriter> {
+  async create(name: string, expectedBytes?: number): Promise<SegmentFileWriter> {
     if (!isFileName(name)) throw new SheafError("internal", `${name} is no name of an index file`);
-    return new ObjectWriter(this.#store, name);
+    return new ObjectWriter(this.#store, name, expectedBytes);
   }
 
   async open(name: string, { signal }: ReadOptions = {}): Promise<SegmentFile | null> {

@@ -29,19 +29,22 @@ export interface ObjectStoreSettings {
 export interface ObjectStoreLimits {
   readonly uploads: number;
   readonly downloads: number;
-  /** One request with its answer. */
+  /** One request with its answer; one that sends more than a part of `partBytes`, as many times as long. */
   readonly requestMs: number;
   /** How often one request is sent. */
   readonly attempts: number;
-  /** Of a part of an upload. Stores refuse fewer than 5 MiB, and more than 10,000 parts. */
+  /** Of a part of an upload, at least. Stores refuse fewer than 5 MiB. */
   readonly partBytes: number;
+  /** Of one upload; stores refuse more. */
+  readonly parts: number;
   /** Names of one answer; stores give at most 1,000. */
   readonly listed: number;
 }
 
 export const OBJECT_STORE_LIMITS: ObjectStoreLimits = {
   ...{ uploads: 4, downloads: 16 },
-  ...{ requestMs: 30_000, attempts: 6, partBytes: 8 * 1024 * 1024, listed: 1_000 },
+  ...{ requestMs: 30_000, attempts: 6, partBytes: 8 * 1024 * 1024 },
+  ...{ parts: 10_000, listed: 1_000 },
 };
 
 const FIRST_PAUSE_MS = 50;
@@ -283,6 +286,7 @@ export class ObjectStore {
 
   async #once({ method, name, query = {}, headers = {}, body, md5 }: Request): Promise<Answer> {
     const { endpoint, bucket, prefix } = this.#settings;
+    const { requestMs, partBytes } = this.limits;
     const key = name === "" && method === "GET" ? "" : `/${prefix}${name}`;
     const search = new URLSearchParams(query).toString();
     const sum = body === undefined ? {} : { "content-md5": (md5 ?? md5Of(body)).toString("base64") };
@@ -292,7 +296,7 @@ export class ObjectStore {
       ...(body === undefined ? {} : { body: body as Uint8Array<ArrayBuffer> }),
     });
     const response = await fetch(signed, {
-      signal: AbortSignal.timeout(this.limits.requestMs),
+      signal: AbortSignal.timeout(Math.ceil(requestMs * Math.max(1, (body?.length ?? 0) / partBytes))),
       redirect: "error",
     });
     if (method !== "HEAD" && Number(response.headers.get("content-length")) > MAX_ANSWER_BYTES)

@@ -1,4 +1,7 @@
-/** One object, from its first byte to its last: in one request where it is small, in parts of 8 MiB where it is not. */
+/**
+ * One object, from its first byte to its last: in one request where it is small, in parts of 8 MiB where it is not, or of more
+ * where there would be too many. All but the last have the same size, which some stores ask for.
+ */
 import { type Hash, createHash } from "node:crypto";
 import { SheafError } from "@sheaf/protocol";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -8,9 +11,15 @@ import type { ObjectStore } from "./object-store.ts";
 /** Copied and summed up between two turns of the event loop. */
 const STEP_BYTES = 1024 * 1024;
 
+/** Of a part, and between those of two objects: a multiple of it. */
+const PART_STEP_BYTES = 1024 * 1024;
+/** What is expected is known by about so much. */
+const MARGIN = 1.25;
+
 export class ObjectWriter implements SegmentFileWriter {
   readonly #store: ObjectStore;
   readonly #name: string;
+  readonly #partBytes: number;
   #chunks: Buffer[] = [];
   #hash: Hash = createHash("md5");
   #filled = 0;
@@ -19,20 +28,24 @@ export class ObjectWriter implements SegmentFileWriter {
   readonly #parts: Promise<string>[] = [];
   #state: "open" | "committed" | "aborted" = "open";
 
-  constructor(store: ObjectStore, name: string) {
+  /** @param expectedBytes As of `SegmentFiles`. */
+  constructor(store: ObjectStore, name: string, expectedBytes = 0) {
     this.#store = store;
     this.#name = name;
+    const { partBytes, parts } = store.limits;
+    const least = Math.ceil((MARGIN * expectedBytes) / parts / PART_STEP_BYTES) * PART_STEP_BYTES;
+    this.#partBytes = Math.max(partBytes, least);
   }
 
   async write(bytes: Uint8Array): Promise<void> {
     for (let at = 0; at < bytes.length;) {
-      const room = Math.min(STEP_BYTES, this.#store.limits.partBytes - this.#filled);
+      const room = Math.min(STEP_BYTES, this.#partBytes - this.#filled);
       const chunk = Buffer.from(bytes.subarray(at, at + room));
       this.#chunks.push(chunk);
       this.#hash.update(chunk);
       this.#filled += chunk.length;
       at += chunk.length;
-      if (this.#filled === this.#store.limits.partBytes) await this.#sendPart();
+      if (this.#filled === this.#partBytes) await this.#sendPart();
       else if (at < bytes.length) await nextTurn();
     }
     this.#size += bytes.length;

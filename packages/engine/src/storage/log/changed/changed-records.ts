@@ -37,6 +37,8 @@ export class ChangedRecords implements RecordSource {
   readonly #options: ChangedRecordsOptions;
   readonly #changes: LogChanges;
   readonly #checkpoint: Checkpoint | null;
+  /** Of the checkpoint before, and the log. */
+  #expectedBytes = 0;
   #head: StoreHead;
   #position: LogHead;
   /** So many the log has there; left out: that is not known. */
@@ -67,12 +69,17 @@ export class ChangedRecords implements RecordSource {
       await records.close();
       throw error;
     }
+    records.#expectedBytes = found.bytes + found.checkpointBytes;
     if (records.#position.sequence === found.sequence) records.#count = found.usage?.records;
     return records;
   }
 
   get head(): StoreHead {
     return this.#head;
+  }
+
+  get expectedBytes(): number {
+    return this.#expectedBytes;
   }
 
   /** Of the log. */

@@ -22,6 +22,8 @@ export interface RecordSource {
   readonly partitions: number;
   /** Where what grows with the number of records is kept meanwhile; in memory if it is left out. */
   readonly scratch?: Scratch | undefined;
+  /** How much they are as a file, about, if that is known. */
+  readonly expectedBytes?: number | undefined;
   /**
    * By ascending offset, in pieces, which may be empty.
    *
@@ -34,14 +36,19 @@ export interface RecordSource {
 export class StoredRecords implements RecordSource {
   readonly partitions: number;
   readonly scratch: Scratch | undefined;
+  readonly expectedBytes: number | undefined;
   readonly #store: Pick<RecordStore, "head" | "read" | "scan">;
   /** Of each partition; `null`: nobody has asked yet. */
   #offsets: Promise<readonly (readonly number[])[]> | null = null;
 
-  constructor(store: Pick<RecordStore, "head" | "read" | "scan">, partitions = 1, scratch?: Scratch) {
+  constructor(
+    store: Pick<RecordStore, "head" | "read" | "scan">,
+    partitions = 1,
+    { scratch, expectedBytes }: Pick<RecordSource, "expectedBytes" | "scratch"> = {},
+  ) {
     this.#store = store;
     this.partitions = partitions;
-    this.scratch = scratch;
+    [this.scratch, this.expectedBytes] = [scratch, expectedBytes];
   }
 
   get head(): StoreHead {
