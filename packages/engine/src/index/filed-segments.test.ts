@@ -1,4 +1,5 @@
 /** Segments that give vectors back by being opened from their files. */
+import { setTimeout } from "node:timers/promises";
 import type { IndexPlan } from "@sheaf/protocol";
 import { expect, it } from "vitest";
 import { distance, prepare } from "../kernels/distance.ts";
@@ -61,6 +62,22 @@ it("keep within the limit as more of them come, and answer as before", async () 
   expect(few.problems).toStrictEqual([]);
 });
 
+it("are not loaded again where they would have to give that back at once", async () => {
+  const room = new IndexMemory();
+  await filled(room);
+  const limit = (room.taken.codes + room.taken.vectors) * 1.5;
+  const memory = new IndexMemory(limit);
+  const filed = await filled(memory);
+  // As another collection has it that is written all the time.
+  for (const share of [0.05, 0.1, 0.2, 0.3, 0.2, 0.1]) {
+    memory.unsealed.add(share * limit - memory.unsealed.bytes);
+    await filed.sealByJobs();
+    while (filed.index.isLoading) await setTimeout(1);
+    expect(memory.isShort).toBe(false);
+  }
+  expect(new Set(kept(filed))).toStrictEqual(new Set(["none", "bf16"]));
+});
+
 it("are rid of dead rows where they are to be opened anew as well", async () => {
   const memory = new IndexMemory(1);
   const filed = new FiledCollection(PLAN, { ...SIZES, memory });
@@ -72,7 +89,10 @@ it("are rid of dead rows where they are to be opened anew as well", async () => 
   runSteps(filed.index.purge());
   await filed.sealByJobs();
   expect(filed.index.isPurging).toBe(false);
-  const rows = filed.index.segments.map(({ segment, liveCount }) => [segment.isSealed && segment.rows, liveCount]);
+  const rows = filed.index.segments.map(({ segment, liveCount }) => [
+    segment.isSealed && segment.rows,
+    liveCount,
+  ]);
   expect(rows).toStrictEqual([[412, 412]]);
 });
 

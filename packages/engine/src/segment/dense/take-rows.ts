@@ -13,6 +13,7 @@ export function takeNextRows(memory: SegmentMemory, segment: DenseSegment): Rows
   const next = kept === "none" ? "bf16" : "whole";
   if (readable === "none" || kept === readable) return null;
   const bytes = segment.rowBytes(next) - segment.rowBytes(kept);
+  if (memory.isShortWith(bytes)) return null;
   return memory.take("vectors", bytes, next === "whole" ? WHOLE_SHARE : BF16_SHARE) ? next : null;
 }
 

@@ -82,7 +82,12 @@ export class IndexMemory {
 
   /** More is taken than leaves parts of files their share: vectors that files have make room. */
   get isShort(): boolean {
-    return this.#fixed + this.unsealed.bytes > this.#limit * (1 - PARTS_SHARE);
+    return this.isShortWith(0);
+  }
+
+  /** So many bytes more would make it short: vectors that are loaded then would be given up at once, and loaded again. */
+  isShortWith(bytes: number): boolean {
+    return this.#fixed + this.unsealed.bytes + bytes > this.#limit * (1 - PARTS_SHARE);
   }
 
   /** Too much of what was sealed is in no file yet. */
@@ -179,6 +184,11 @@ export class SegmentMemory {
     if (this.#closed || !this.#memory.take(kind, bytes, share)) return false;
     this.#taken[kind] += bytes;
     return true;
+  }
+
+  /** As of `IndexMemory`. */
+  isShortWith(bytes: number): boolean {
+    return this.#memory.isShortWith(bytes);
   }
 
   /** As of `IndexMemory`. */
