@@ -4,6 +4,7 @@ import type { IndexPlan } from "@sheaf/protocol";
 import { expect, it } from "vitest";
 import { distance, prepare } from "../kernels/distance.ts";
 import { FiledCollection } from "../query/testing/filed-collection.ts";
+import { MemoryFiles } from "../storage/files/memory-files.ts";
 import { IndexMemory } from "../storage/files/index-memory.ts";
 import { runSteps } from "../storage/steps.ts";
 
@@ -101,6 +102,31 @@ it("have their rows read from the file where only the records had them", async (
   const filed = await filled(memory, 1_024);
   for (const { segment } of filed.index.segments)
     expect(segment.isSealed && segment.vectors.search.segment.readable).toBe("whole");
+});
+
+it("are opened later where there were too many open files", async () => {
+  const memory = new IndexMemory(2 ** 20);
+  const delays = { sealedMs: 60_000, writtenMs: 60_000, retryMs: 10 };
+  const filed = new FiledCollection(PLAN, { ...SIZES, memory, delays });
+  const files = new MemoryFiles(filed.disk);
+  await filed.reopen(files);
+  for (let row = 0; row < 512; row++)
+    filed.put(`r${row}`, { embedding: vectorOf(row), document: null, uri: null, metadata: null });
+  filed.seal();
+  await filed.flush();
+  const open = files.open.bind(files);
+  files.open = () => Promise.reject(new Error("EMFILE"));
+  memory.unsealed.add(2 ** 20);
+  await filed.sealByJobs();
+  expect(filed.problems).toHaveLength(1);
+  expect(new Set(kept(filed))).toStrictEqual(new Set(["whole"]));
+  files.open = open;
+  await expect
+    .poll(async () => {
+      await filed.sealByJobs();
+      return new Set(kept(filed));
+    })
+    .toStrictEqual(new Set(["none"]));
 });
 
 it("stay as they are where the file cannot be opened", async () => {

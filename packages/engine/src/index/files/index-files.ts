@@ -89,8 +89,8 @@ export class IndexFiles {
   #abandoned = false;
   #hasFailed = false;
   #isWriting = false;
-  /** Could not be opened from their files. */
-  readonly #unread = new WeakSet<SealedSegment>();
+  /** Could not be opened from their files, for want of descriptors say: until when that is not tried again. */
+  readonly #unread = new WeakMap<SealedSegment, number>();
   readonly #sealer: SegmentSealer | null;
 
   constructor(options: IndexFilesOptions) {
@@ -156,16 +156,19 @@ export class IndexFiles {
     return state === null ? null : (this.#sealer?.seal(request, state.plan) ?? null);
   }
 
-  /** Opens a segment anew that has a file on this machine; `null`: it has none. One that fails is not tried again. */
+  /** Opens a segment anew that has a file on this machine; `null`: it has none. One that fails is tried again later. */
   reopen(segment: SealedSegment, nextId: () => number): AwaitedSegment | null {
     const state = this.#closing.aborted ? null : this.#options.state();
-    const file = state && !this.#unread.has(segment) ? this.#fileOf(segment, state) : null;
+    const isDue = performance.now() >= (this.#unread.get(segment) ?? 0);
+    const file = state && isDue ? this.#fileOf(segment, state) : null;
     if (file === null) return null;
     const { dimension } = segment.vectors.search.segment.shape;
     const opened = this.#openAnew(segment, file, { id: nextId(), plan: state!.plan, dimension });
     opened.catch((error: unknown) => {
-      this.#unread.add(segment);
-      if (!(error instanceof DataAbsent)) this.#fail(error);
+      // What is on another machine costs requests.
+      const isAbsent = error instanceof DataAbsent;
+      this.#unread.set(segment, isAbsent ? Infinity : performance.now() + this.#delays.retryMs);
+      if (!isAbsent) this.#fail(error);
     });
     return { segment: opened, release: () => {} };
   }

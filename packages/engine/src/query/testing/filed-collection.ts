@@ -5,7 +5,7 @@ import { Cancellation, type IndexPlan } from "@sheaf/protocol";
 import { OpeningProgress } from "../../collection/opening/opening-progress.ts";
 import { putLostRows, withLiveRows } from "../../collection/opening/restore-lost-rows.ts";
 import { CollectionIndex } from "../../index/collection-index.ts";
-import { IndexFiles } from "../../index/files/index-files.ts";
+import { type FileDelays, IndexFiles } from "../../index/files/index-files.ts";
 import type { FiledSegments } from "../../index/filed-segments.ts";
 import type { SealElsewhere } from "../../index/indexer.ts";
 import { runSealJob } from "../../indexing/run-seal-job.ts";
@@ -19,6 +19,7 @@ export interface FiledCollectionOptions extends TestCollectionOptions {
   readonly lineage?: string;
   /** Segments are sealed by jobs, as the indexer process does. */
   readonly byJobs?: boolean;
+  readonly delays?: FileDelays;
   /** In place of these. */
   readonly runJob?: typeof runSealJob;
 }
@@ -111,9 +112,9 @@ export class FiledCollection extends TestCollection {
 
   #newFiles(files: SegmentFiles): IndexFiles {
     const { index, plan } = this;
-    const { byJobs = false, runJob = runSealJob } = this.options;
+    const { byJobs = false, runJob = runSealJob, delays } = this.options;
     const newFiles: IndexFiles = new IndexFiles({
-      ...{ files, lineage: this.options.lineage, memory: index.memory },
+      ...{ files, lineage: this.options.lineage, memory: index.memory, delays },
       readVector: (segment, docId) => index.readVector(segment, docId),
       state: () => {
         const { head } = this;
