@@ -63,6 +63,22 @@ it("keep within the limit as more of them come, and answer as before", async () 
   expect(few.problems).toStrictEqual([]);
 });
 
+it("keep their places among the others, for merges go by the order", async () => {
+  const limit = 2 ** 20;
+  const memory = new IndexMemory(limit);
+  const filed = await filled(memory);
+  const firsts = (): number[] =>
+    filed.index.segments.flatMap(({ segment }) => (segment.isSealed ? [segment.minOffset] : []));
+  const before = firsts();
+  // By so little that one of them makes the room.
+  const { vectors, codes, unfiled, copies } = memory.taken;
+  memory.unsealed.add(0.75 * limit - (vectors + codes + unfiled + copies) + 1);
+  expect(memory.isShort).toBe(true);
+  await filed.sealByJobs();
+  expect(memory.isShort).toBe(false);
+  expect(firsts()).toStrictEqual(before);
+});
+
 it("are not loaded again where they would have to give that back at once", async () => {
   const room = new IndexMemory();
   await filled(room);

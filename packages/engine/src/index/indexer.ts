@@ -98,6 +98,8 @@ export class Indexer {
   /** What the vectors of all segments are relative to; `undefined`: no row has been coded. */
   #origin: Float32Array | null | undefined;
   #sealing: Sealing | null = null;
+  /** What is being sealed is a segment that is opened anew. */
+  #isReopening = false;
   #sealedAt = 0;
   /** State of the segments in which all rows had codes and all full blocks their columns: to look at each of them takes long. */
   #readyAt = -1;
@@ -230,7 +232,8 @@ export class Indexer {
     if (this.#overtaken !== null && entry.liveCount < result.segment.rows)
       this.#purged = new Set([...this.#purged, result.segment]);
     this.#overtaken = null;
-    this.#options.segments.replace(sources, entry);
+    if (this.#isReopening) this.#options.segments.renew(sources[0]!, entry);
+    else this.#options.segments.replace(sources, entry);
     this.#options.onSealed();
     return true;
   }
@@ -238,11 +241,14 @@ export class Indexer {
   /** A segment that takes its own place with less in memory. */
   #reopening(): Sealing | null {
     const { filed, segments, memory, nextId, wake } = this.#options;
+    this.#isReopening = false;
     if (filed === undefined) return null;
     for (const { entry, segment } of reopened(segments.entries, memory)) {
       // It is about to be written anew.
       const awaited = this.isPurged(segment) ? null : filed.reopen(segment, nextId);
-      if (awaited !== null) return new AwaitedSealing([entry], awaited, wake);
+      if (awaited === null) continue;
+      this.#isReopening = true;
+      return new AwaitedSealing([entry], awaited, wake);
     }
     return null;
   }

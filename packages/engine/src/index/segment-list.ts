@@ -265,6 +265,13 @@ export class SegmentList {
     this.#changes++;
   }
 
+  /** Puts a segment that was opened anew in the place of the same one: merges go by the order. */
+  renew(entry: LiveSegment, renewed: LiveSegment): void {
+    this.#entries = this.#entries.map((each) => (each === entry ? renewed : each));
+    this.#close([entry]);
+    this.#changes++;
+  }
+
   clear(): void {
     this.#close(this.#entries);
     this.#entries = [];
