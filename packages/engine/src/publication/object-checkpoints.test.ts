@@ -53,6 +53,11 @@ async function checkpointed(shared: ObjectCluster, engine: Engine, ref: Collecti
   }
 }
 
+/** The log may be trimmed while a partition is read from it, which begins again then, and answers 503 until it has. */
+function idsThere(engine: Engine, ref: CollectionRef): ReturnType<typeof idsOf> {
+  return vi.waitFor(() => idsOf(engine, ref), { timeout: 30_000, interval: 50 });
+}
+
 /** Another checkpoint that is being written would take the place of the one that is looked at. */
 async function nothingDue(shared: ObjectCluster, engine: Engine, ref: CollectionRef): Promise<void> {
   await expect
@@ -264,17 +269,15 @@ describe("records of a checkpoint in an object store", () => {
       stores.server.fault = () => null;
       rmSync(dataFolder, { recursive: true });
       const next = await shared.open();
-      // It may trim the log that a partition is being read from, which then begins again, and answers 503 until it has.
-      const found = await vi.waitFor(() => idsOf(next, ref), { timeout: 30_000, interval: 50 });
-      expect(found).toEqual(expect.arrayContaining(acknowledged));
+      expect(await idsThere(next, ref)).toEqual(expect.arrayContaining(acknowledged));
       const name = await checkpointed(shared, next, ref);
-      const expected = await idsOf(next, ref);
+      const expected = await idsThere(next, ref);
       await shared.close(next);
       await shared.sweep();
       const records = (await shared.store.list("")).filter((one) => one.endsWith(".records"));
       expect(records).toEqual([String((await headOf(shared, ref))["checkpoint"])]);
       expect(name).toMatch(/\.records$/u);
-      expect(await idsOf(await shared.open(), ref)).toEqual(expected);
+      expect(await idsThere(await shared.open(), ref)).toEqual(expected);
     },
   );
 });
