@@ -1,16 +1,21 @@
+import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { Cancellation } from "@sheaf/protocol";
+import { type CancelSignal, Cancellation } from "@sheaf/protocol";
 import { MemoryFiles } from "../../storage/files/memory-files.ts";
-import { StoredRecords } from "../../storage/log/changed/record-source.ts";
+import { createDiskSpace } from "../../storage/folder/disk-space.ts";
+import { ownEnvironment } from "../../storage/lmdb/own-environment.ts";
+import { type RecordSource, StoredRecords } from "../../storage/log/changed/record-source.ts";
 import type { CheckpointFiles } from "../../storage/log/checkpoint-files.ts";
 import { writeCheckpoint } from "../../storage/log/checkpoint-log.ts";
+import type { RecordsCopy } from "../../storage/log/log-checkpoints.ts";
 import type { LoggedRecordStore } from "../../storage/log/logged-record-store.ts";
 import { addOne, idsIn } from "../../storage/log/logged-record-store.suite.ts";
 import { MemoryCommitLog } from "../../storage/log/memory-commit-log.ts";
 import { partitionOf } from "../../storage/log/partition-of.ts";
 import { MemoryView, recordFilesIn } from "../../storage/log/testing/memory-view.ts";
 import { NO_USAGE } from "../../storage/usage.ts";
-import { CollectionLogs, type ViewPlace } from "./collection-logs.ts";
+import { temporaryFolder } from "../../testing/temporary-folder.ts";
+import { CollectionLogs, type LogName, type ViewPlace } from "./collection-logs.ts";
 
 const IDS = ["a", "b", "c", "d"];
 
@@ -154,3 +159,68 @@ it("opens a few partitions of a tenant at a time, and those of another one besid
   await Promise.all(opened);
   expect(new Set(begun).size).toBe(66);
 });
+
+const DIVIDED = { id: "a", epoch: "epoch", tenant: "tenant", partitions: 2 };
+
+/** Of a log whose records are not here, as index nodes and search nodes make them. */
+async function copyOf(
+  logs: CollectionLogs,
+  name: LogName,
+  options: { readonly until?: number; readonly signal: CancelSignal },
+): Promise<RecordsCopy> {
+  const scratch = { folder: join(temporaryFolder(), "scratch"), disk: createDiskSpace("/tmp") };
+  const entries = ownEnvironment({ ...scratch, name: "changes" });
+  const source = await logs.changed(name, { ...options, scratch, entries });
+  return { source, batch: source.batch, count: source.count, remove: () => source.close() };
+}
+
+it("never trims a log to fewer records than it had at that state, whatever was written since", async () => {
+  const [log, objects] = [new MemoryCommitLog(), recordFilesIn(new MemoryFiles())];
+  let isLossy = true;
+  const files: CheckpointFiles = {
+    ...objects,
+    write: (source, signal) => objects.write(isLossy ? withoutFirst(source) : source, signal),
+  };
+  const logs = new CollectionLogs(log, { most: NO_USAGE, files, checkpointAfterBytes: 1 });
+  const store = await logs.open(DIVIDED, leftPlace());
+  onTestFinished(() => store.close());
+  for (const id of IDS) await addOne(store, id);
+  const problems: string[] = [];
+  const trim = (): Promise<void> =>
+    logs.trim(DIVIDED, {
+      copy: (until, signal) => copyOf(logs, DIVIDED, { until, signal }),
+      onProblem: (error) => void problems.push(String(error)),
+      ...{ isQuiet: false, signal: new Cancellation() },
+      // Partitions take long, and writes go on.
+      before: async () => void (await addOne(store, `later ${problems.length}`)),
+    });
+  await expect(trim()).rejects.toMatchObject({ code: "unavailable" });
+  expect(problems).toEqual([expect.stringContaining("the log is not trimmed")]);
+  expect(await log.checkpoint("a")).toBeNull();
+  isLossy = false;
+  await trim();
+  expect(await log.checkpoint("a")).toMatchObject({ sequence: IDS.length + 1 });
+});
+
+function withoutFirst(source: RecordSource): RecordSource {
+  let isFirst = true;
+  const { head, partitions } = source;
+  return {
+    ...{ head, partitions },
+    async *pieces(...asked) {
+      for await (const piece of source.pieces(...asked)) {
+        yield isFirst ? piece.slice(1) : piece;
+        if (piece.length > 0) isFirst = false;
+      }
+    },
+  };
+}
+
+/** Of a view that writes no checkpoint before it is asked again. */
+function leftPlace(): ViewPlace {
+  return {
+    ...emptyPlace(),
+    copy: () => Promise.reject(new Error("another one writes it")),
+    onProblem: () => {},
+  };
+}

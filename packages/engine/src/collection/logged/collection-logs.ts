@@ -168,6 +168,8 @@ export class CollectionLogs {
       copy: (closing) => copy(head.sequence, closing),
       onProblem,
     });
+    // What reads the log up to there later finds another count at its head, for writes go on.
+    if (head.usage !== null) checkpoints.counted(head.sequence, head.usage.records);
     const close = (): void => void checkpoints.close();
     signal.addEventListener("abort", close, { once: true });
     const open: Measured = {
