@@ -160,6 +160,38 @@ it("opens a few partitions of a tenant at a time, and those of another one besid
   expect(new Set(begun).size).toBe(66);
 });
 
+it("trims a tenant's log that nobody writes any more while those of another one wait for each other", async () => {
+  const [log, files] = [new MemoryCommitLog(), recordFilesIn(new MemoryFiles())];
+  const rules = { files, checkpointAfterBytes: 1_000, checkpointQuietMs: 20 };
+  const logs = new CollectionLogs(log, { most: NO_USAGE, ...rules });
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => (release = resolve));
+  const stores: LoggedRecordStore[] = [];
+  onTestFinished(async () => {
+    release();
+    await Promise.all(stores.map((store) => store.close()));
+  });
+  const ids = ["hog 1", "hog 2", "hog 3", "other"];
+  for (const id of ids) {
+    const [view, tenant] = [new MemoryView(), id.split(" ")[0]!];
+    const copy: ViewPlace["copy"] = async (signal) => {
+      const leave = await logs.turns.enter(tenant, signal);
+      if (tenant === "hog") await held;
+      return { source: new StoredRecords(view, 2), batch: view.batch, remove: async () => leave() };
+    };
+    const place = { ...emptyPlace(), open: () => view, copy };
+    const store = await logs.open({ id, epoch: "epoch", tenant, partitions: 2 }, place);
+    stores.push(store);
+    // The others wait for their turns by then.
+    if (id === "other") await new Promise((resolve) => setTimeout(resolve, 200));
+    for (const each of IDS) await addOne(store, each);
+  }
+  await expect.poll(() => log.checkpoint("other")).not.toBeNull();
+  for (const id of ids.slice(0, 3)) expect(await log.checkpoint(id)).toBeNull();
+  release();
+  for (const id of ids) await expect.poll(() => log.checkpoint(id)).toMatchObject({ sequence: IDS.length });
+});
+
 const DIVIDED = { id: "a", epoch: "epoch", tenant: "tenant", partitions: 2 };
 
 /** Of a log whose records are not here, as index nodes and search nodes make them. */

@@ -104,6 +104,8 @@ export class CollectionLogs {
   /** In units. */
   #cold = 0;
   readonly #quiet = new Slots(QUIET_AT_ONCE);
+  /** Those in partitions have to wait for turns, of which a tenant has one; they wait for that before they hold up others. */
+  readonly #quietDivided = new TenantSlots(1);
   readonly #openings = new TenantSlots(OPENING_PARTITIONS);
   /** Of those who make checkpoints without the records. */
   readonly turns = new CheckpointTurns();
@@ -235,7 +237,9 @@ export class CollectionLogs {
     let opened: LoggedRecordStore | null = null;
     const isWhole = name.partition === undefined;
     const refresh = async (): Promise<void> => opened?.refresh();
-    const checkpoints = isWhole ? this.#checkpointsOf(name, { copy, onProblem, refresh }) : undefined;
+    const checkpoints = isWhole
+      ? this.#checkpointsOf({ ...name, tenant }, { copy, onProblem, refresh })
+      : undefined;
     const shares = isWhole ? 1 : (name.partitions ?? 1);
     const claimCold = (bytes: number): (() => void) | null => this.#claimCold(bytes, shares);
     try {
@@ -253,14 +257,17 @@ export class CollectionLogs {
   }
 
   #checkpointsOf(
-    { id, epoch }: Pick<LogName, "epoch" | "id">,
+    { id, epoch, tenant, partitions = 1 }: LogName,
     own: Pick<LogCheckpointsOptions, "copy" | "onProblem" | "refresh">,
   ): LogCheckpoints {
     const { checkpointAfterBytes, checkpointQuietMs, maxLogBytes, files, isLeft } = this.#options;
     return new LogCheckpoints({
       ...{ id, epoch, log: this.#log, files, maxLogBytes, isLeft },
       ...{ leastBytes: checkpointAfterBytes, quietMs: checkpointQuietMs },
-      inTurn: (work) => this.#quiet.run(work),
+      inTurn: (work) => {
+        const inTurn = (): Promise<void> => this.#quiet.run(work);
+        return partitions === 1 ? inTurn() : this.#quietDivided.run(tenant, inTurn);
+      },
       ...own,
     });
   }
