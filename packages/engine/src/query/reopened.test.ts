@@ -52,6 +52,10 @@ const rounds = fc.array(
 
 let restored = 0;
 let written = 0;
+/** Rounds in which jobs could write something. */
+let sealed = 0;
+/** So many leave no doubt: a run of few cases may have none. */
+const ENOUGH_SEALED = 5;
 
 async function pass(collection: FiledCollection, round: Round, first: number): Promise<void> {
   const { filled, changes, seals, works, flushes, closes } = round;
@@ -63,6 +67,7 @@ async function pass(collection: FiledCollection, round: Round, first: number): P
     if (works) await setTimeout(0);
   }
   if (seals) await collection.sealByJobs();
+  if (seals && collection.options.byJobs === true) sealed++;
   if (flushes) await collection.flush();
   if (closes) await collection.close();
   written += collection.written;
@@ -89,7 +94,7 @@ describe("a collection that is opened from its index files again and again", () 
       RUNS,
     );
     expect(restored).toBeGreaterThan(0);
-    expect(written).toBeGreaterThan(0);
+    if (sealed >= ENOUGH_SEALED) expect(written).toBeGreaterThan(0);
   });
 
   it("selects and counts alike", async () => {
