@@ -17,11 +17,22 @@ function vectorOf(row: number): Float32Array {
   return Float32Array.from({ length: DIMENSION }, (_, j) => Math.sin((row + 1) * (j + 1)));
 }
 
+function put(filed: FiledCollection, row: number): void {
+  filed.put(`r${row}`, { embedding: vectorOf(row), document: null, uri: null, metadata: null });
+}
+
+/** One sealed segment, in its file. */
+async function putSealed(filed: FiledCollection): Promise<void> {
+  for (let row = 0; row < 512; row++) put(filed, row);
+  filed.seal();
+  await filed.flush();
+}
+
 /** Filled in batches, each of which is sealed and filed before the next one. */
 async function filled(memory: IndexMemory, rows = ROWS): Promise<FiledCollection> {
   const filed = new FiledCollection(PLAN, { ...SIZES, memory });
   for (let row = 0; row < rows; row++) {
-    filed.put(`r${row}`, { embedding: vectorOf(row), document: null, uri: null, metadata: null });
+    put(filed, row);
     if ((row + 1) % 512 !== 0) continue;
     filed.seal();
     await filed.flush();
@@ -98,10 +109,7 @@ it("are not loaded again where they would have to give that back at once", async
 it("are rid of dead rows where they are to be opened anew as well", async () => {
   const memory = new IndexMemory(1);
   const filed = new FiledCollection(PLAN, { ...SIZES, memory });
-  for (let row = 0; row < 512; row++)
-    filed.put(`r${row}`, { embedding: vectorOf(row), document: null, uri: null, metadata: null });
-  filed.seal();
-  await filed.flush();
+  await putSealed(filed);
   for (let row = 0; row < 100; row++) filed.remove(`r${row}`);
   runSteps(filed.index.purge());
   await filed.sealByJobs();
@@ -126,10 +134,7 @@ it("are opened later where there were too many open files", async () => {
   const filed = new FiledCollection(PLAN, { ...SIZES, memory, delays });
   const files = new MemoryFiles(filed.disk);
   await filed.reopen(files);
-  for (let row = 0; row < 512; row++)
-    filed.put(`r${row}`, { embedding: vectorOf(row), document: null, uri: null, metadata: null });
-  filed.seal();
-  await filed.flush();
+  await putSealed(filed);
   const open = files.open.bind(files);
   files.open = () => Promise.reject(new Error("EMFILE"));
   memory.unsealed.add(2 ** 20);
@@ -148,10 +153,7 @@ it("are opened later where there were too many open files", async () => {
 it("stay as they are where the file cannot be opened", async () => {
   const memory = new IndexMemory(1);
   const filed = new FiledCollection(PLAN, { ...SIZES, memory });
-  for (let row = 0; row < 512; row++)
-    filed.put(`r${row}`, { embedding: vectorOf(row), document: null, uri: null, metadata: null });
-  filed.seal();
-  await filed.flush();
+  await putSealed(filed);
   for (const name of filed.disk.keys()) if (name.endsWith(".seg")) filed.disk.delete(name);
   await filed.sealByJobs();
   expect(filed.problems).toHaveLength(1);

@@ -1,11 +1,11 @@
 /** Keys of a collection's environment: one prefix byte, then the id or the offset. */
 import { CorruptDataError, type DataOrigin } from "../corrupt-data-error.ts";
+import { NUMBER_KEY_BYTES, numberKey, readNumber } from "../number-key.ts";
 
 const ID_PREFIX = 0x01;
 const OFFSET_PREFIX = 0x02;
 const REMOVAL_PREFIX = 0x03;
 const CHANGE_PREFIX = 0x04;
-const NUMBER_KEY_BYTES = 9;
 
 export const RECORD_KEYS = {
   head: Uint8Array.of(0x00),
@@ -70,18 +70,4 @@ export function readOffset(key: Uint8Array, origin: DataOrigin): number {
 export function readSequence(key: Uint8Array, origin: DataOrigin): number {
   if (key.length !== NUMBER_KEY_BYTES) throw new CorruptDataError(origin, 0, "not a key of an operation");
   return readNumber(key);
-}
-
-function readNumber(key: Uint8Array): number {
-  let number = 0;
-  for (let at = 1; at < NUMBER_KEY_BYTES; at++) number = number * 256 + key[at]!;
-  return number;
-}
-
-function numberKey(prefix: number, value: number): Uint8Array {
-  const key = Buffer.allocUnsafe(NUMBER_KEY_BYTES);
-  key[0] = prefix;
-  key.writeUInt32BE(Math.floor(value / 2 ** 32), 1);
-  key.writeUInt32BE(value % 2 ** 32, 5);
-  return key;
 }

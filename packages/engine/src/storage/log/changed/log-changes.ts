@@ -4,6 +4,7 @@
  */
 import { CorruptDataError, type DataOrigin } from "../../corrupt-data-error.ts";
 import type { Entry } from "../../entries.ts";
+import { NUMBER_KEY_BYTES, numberKey, readNumber } from "../../number-key.ts";
 import type { StoreChange } from "../../record-store.ts";
 import { type Steps, runInTurns } from "../../steps.ts";
 import type { StoredRecord } from "../../stored-record.ts";
@@ -12,8 +13,6 @@ import { decodeValue, encodeValue } from "../batch-codec.ts";
 import { partitionOf } from "../partition-of.ts";
 import { SOURCE_PIECE_BYTES } from "./record-source.ts";
 
-/** Partition, then offset. */
-const KEY_BYTES = 9;
 /** Of an entry beside its value: the key, and the tree above it. */
 const ENTRY_BYTES = 64;
 /** No value of a record is as short. */
@@ -82,7 +81,7 @@ export class LogChanges {
   }
 
   #key(id: string, offset: number): Uint8Array {
-    return keyOf(partitionOf(id, this.#partitions), offset);
+    return numberKey(partitionOf(id, this.#partitions), offset);
   }
 
   /** By ascending offset, in pieces of which none is empty. */
@@ -111,7 +110,10 @@ function* pieceFrom(
   const found: Entry[] = [];
   let bytes = 0;
   // Left within this turn.
-  for (const entry of entries.iterate({ start: keyOf(partition, from), end: keyOf(partition + 1, 0) })) {
+  for (const entry of entries.iterate({
+    start: numberKey(partition, from),
+    end: numberKey(partition + 1, 0),
+  })) {
     found.push(entry);
     bytes += entry.value.length;
     if (bytes >= SOURCE_PIECE_BYTES || found.length === MOST_ENTRIES) break;
@@ -127,16 +129,7 @@ function* pieceFrom(
   return piece;
 }
 
-function keyOf(partition: number, offset: number): Uint8Array {
-  const key = Buffer.allocUnsafe(KEY_BYTES);
-  key[0] = partition;
-  key.writeUInt32BE(Math.floor(offset / 2 ** 32), 1);
-  key.writeUInt32BE(offset % 2 ** 32, 5);
-  return key;
-}
-
 function offsetIn(key: Uint8Array, origin: DataOrigin): number {
-  if (key.length !== KEY_BYTES) throw new CorruptDataError(origin, 0, "not the key of a change");
-  const bytes = Buffer.from(key.buffer, key.byteOffset, key.length);
-  return bytes.readUInt32BE(1) * 2 ** 32 + bytes.readUInt32BE(5);
+  if (key.length !== NUMBER_KEY_BYTES) throw new CorruptDataError(origin, 0, "not the key of a change");
+  return readNumber(key);
 }
