@@ -1,11 +1,14 @@
 /** While an archive cannot be written, reads go on, and every write says whether it is stored. */
 import { utimesSync } from "node:fs";
+import { setImmediate } from "node:timers/promises";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { readHeader } from "../backup/backup-files.ts";
 import { verifyBackup } from "../backup/verify-backup.ts";
 import type { Engine } from "../engine.ts";
 import { makeCollection, readAll, record, write } from "../testing/engine-fixtures.ts";
+import { createDiskSpace } from "../storage/folder/disk-space.ts";
 import { listSegments } from "./archive-format.ts";
+import { Archive } from "./archive.ts";
 import { readMark, writeMark } from "./archive-mark.ts";
 import { type PlannedReplay, type ReplayTarget, planReplay } from "./plan-replay.ts";
 import { Archived, DAY_MS, positionOf, stateOf } from "./testing/archived.ts";
@@ -54,6 +57,27 @@ describe("an archive that cannot be written", () => {
     await expect.poll(async () => (await again.statistics()).archiveFailing).toBe(0);
     await write(again, refs[0]!, "add", record("f"));
     expect(await stateOf(await archived.restored(null))).toEqual(await stateOf(again));
+  });
+
+  it("may fail before its writer asks", async () => {
+    const archived = new Archived();
+    await (await archived.open()).close();
+    const settings = { folder: archived.folder, keepMs: DAY_MS, segmentBytes: 1 };
+    const problems: unknown[] = [];
+    const onProblem = (problem: unknown): void => void problems.push(problem);
+    const disk = createDiskSpace(archived.folder, {});
+    const { dataFolder } = archived;
+    const archive = Archive.open(settings, { dataFolder, disk, onProblem, onNews: () => undefined });
+    onTestFinished(() => archive.close());
+    archived.bar(archive.measure.archivePosition);
+    const head = { sequence: 1, nextOffset: 1, dimension: 2, counts: null };
+    const archiving = archive.begin("c");
+    const durable = archiving.append(0, { head, puts: [], removes: [] });
+    // As a write does that waits for its index first. A rejection that nobody hears meanwhile ends the process.
+    await expect.poll(() => problems.length).toBe(1);
+    await setImmediate();
+    await expect(durable).rejects.toThrow("the write is stored");
+    archived.free();
   });
 
   it("costs no backup that is complete, though it cannot be noted", async () => {

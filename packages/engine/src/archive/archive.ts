@@ -218,6 +218,8 @@ export class Archive {
         const durable = isNothing
           ? Promise.resolve()
           : this.#change({ ...change, collection, from, form: CHANGE_FORM.step }).catch(storedHere);
+        // The write waits for its index first.
+        durable.catch(() => undefined);
         finish();
         return durable;
       },
@@ -290,7 +292,9 @@ export class Archive {
     try {
       await durable;
       const result = await commit({ conditions, ...body }, position);
-      if (result === "conflict") await this.#void(position);
+      // That entry was never done.
+      if (result === "conflict")
+        await this.#log.append(ENTRY_KIND.void, () => encodePosition(position)).durable;
       return result;
     } catch (error) {
       this.#log.append(ENTRY_KIND.void, () => encodePosition(position));
@@ -298,11 +302,6 @@ export class Archive {
     } finally {
       this.#undecided = null;
     }
-  }
-
-  /** That entry was never done. */
-  async #void(position: number): Promise<void> {
-    await this.#log.append(ENTRY_KIND.void, () => encodePosition(position)).durable;
   }
 
   /** Position of everything that was committed before this was called. */
