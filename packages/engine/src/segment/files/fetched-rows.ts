@@ -9,13 +9,14 @@ import type { RowSection } from "../../storage/files/row-section.ts";
 const GAPS_BYTES: readonly number[] = [64 * 1024, 8 * 1024, 0];
 /** Of one read. Who looks at more of them waits until they are here. */
 const MOST_READ_BYTES = 4 * 1024 * 1024;
-/** Of one segment. */
+/** Of one segment, in memory. */
 const MOST_BYTES = 2 * MOST_READ_BYTES;
 
 export class FetchedRows {
   readonly #section: RowSection;
-  /** Oldest first. */
-  readonly #rows = new Map<number, Uint8Array>();
+  /** Oldest first. A read that begins again asks for the same rows: those that came beside them go first. */
+  readonly #asked = new Map<number, Uint8Array>();
+  readonly #beside = new Map<number, Uint8Array>();
 
   constructor(section: RowSection) {
     this.#section = section;
@@ -23,18 +24,27 @@ export class FetchedRows {
 
   /** Throws `DataAbsent` where some of them are to be fetched. */
   require(rows: Uint32Array): void {
-    const absent = rows.filter((row) => !this.#rows.has(row)).toSorted();
+    const absent = rows.filter((row) => !this.#isHere(row)).toSorted();
     if (absent.length === 0) return;
     const runs = GAPS_BYTES.map((gap) => runsOf(absent, gap / this.#section.rowBytes)).find(
       (found) => this.#bytesOf(found) <= MOST_READ_BYTES,
     );
-    throw new DataAbsent(runs === undefined ? null : () => this.#fetch(runs));
+    throw new DataAbsent(runs === undefined ? null : () => this.#fetch(runs, new Set(absent)));
+  }
+
+  /** It is asked for. */
+  #isHere(row: number): boolean {
+    const bytes = this.#beside.get(row);
+    if (bytes === undefined) return this.#asked.has(row);
+    this.#beside.delete(row);
+    this.#asked.set(row, bytes);
+    return true;
   }
 
   /** Fills `into` with these rows. */
   tryReadEach(into: Uint8Array, rows: Uint32Array): boolean {
     for (const [i, number] of rows.entries()) {
-      const row = this.#rows.get(number);
+      const row = this.#asked.get(number);
       if (row === undefined) return false;
       into.set(row, i * row.length);
     }
@@ -45,7 +55,7 @@ export class FetchedRows {
     return this.#section.rowBytes * runs.reduce((sum, [first, end]) => sum + end - first, 0);
   }
 
-  async #fetch(runs: readonly Run[]): Promise<void> {
+  async #fetch(runs: readonly Run[], wanted: ReadonlySet<number>): Promise<void> {
     const { rowBytes } = this.#section;
     const read = async ([first, end]: Run): Promise<Uint8Array> => {
       const bytes = new Uint8Array((end - first) * rowBytes);
@@ -56,13 +66,15 @@ export class FetchedRows {
     for (const [i, [first, end]] of runs.entries())
       for (let row = first, at = 0; row < end; row++, at += rowBytes) {
         // What another read wants as well is among the newest again.
-        this.#rows.delete(row);
-        this.#rows.set(row, fetched[i]!.subarray(at, at + rowBytes));
+        const isAsked = wanted.has(row) || this.#asked.delete(row);
+        this.#beside.delete(row);
+        (isAsked ? this.#asked : this.#beside).set(row, fetched[i]!.slice(at, at + rowBytes));
       }
-    for (const oldest of this.#rows.keys()) {
-      if (this.#rows.size * rowBytes <= MOST_BYTES) return;
-      this.#rows.delete(oldest);
-    }
+    for (const rows of [this.#beside, this.#asked])
+      for (const oldest of rows.keys()) {
+        if ((this.#asked.size + this.#beside.size) * rowBytes <= MOST_BYTES) return;
+        rows.delete(oldest);
+      }
   }
 }
 
