@@ -14,6 +14,7 @@ export { placeVector } from "./place";
 export { scoreCodes } from "./score-codes";
 export { copyCodes } from "./copy-codes";
 export { encodeNibbles, refineCandidates } from "./nibbles";
+export { scoreMagnitudes } from "./magnitudes";
 export { keepBest } from "./candidates";
 export { crc32c } from "./checksum";
 export { compareVector } from "./compare";

@@ -4,6 +4,7 @@
  * of f64 sums.
  */
 import { sumOfFloats } from "./lanes";
+import { encodeMagnitudes } from "./magnitudes";
 import { RotateArguments, rotate } from "./rotate";
 
 @unmanaged
@@ -21,6 +22,8 @@ class PlaceArguments {
   /** Out: bytes of the code, one after the other, and 32 bytes apart. */
   code: usize;
   block: usize;
+  /** Out, unless this is 0: see `magnitudes.ts`. */
+  magnitudes: usize;
   /** Out: |vector|, the same squared, and the length of what bf16 lost. */
   length: f32;
   square: f32;
@@ -112,6 +115,7 @@ function encodeSigns(args: PlaceArguments, rotated: usize, bytes: usize): void {
     code += 1;
     block += 32;
   }
+  if (args.magnitudes != 0) encodeMagnitudes(args.magnitudes, rotated, <u32>(bytes >> 2), total(squares));
   const sum = <f64>sumOfFloats(absolute);
   args.factor = sum == 0 ? 0 : <f32>(total(squares) / sum);
   args.bits = bits;

@@ -383,7 +383,7 @@ export class CollectionIndex {
         this.#limit.lower();
         this.#options.onSealed?.();
       },
-      ...{ wake: () => this.wake(), wakeLoading: () => this.#loading.wake() },
+      ...{ wake: () => this.wake(), loading: () => this.#loading },
       sparseKeys: () => this.#plan.sparse.map(({ key }) => key),
       readVector: (segment, docId) => storedVector(this.#reader, segment, docId),
     });

@@ -21,7 +21,7 @@ export interface FiledEntry {
 }
 
 /**
- * What is to be opened anew: where the memory is short, what has most vectors in it; else what has none, for only the records
+ * What is to be opened anew: where the memory is short, what has most of what can be read instead; else what has none, for only the records
  * have them then, and the file is faster. In that order; one of them may have no file yet.
  */
 export function reopened(entries: readonly LiveSegment[], memory: IndexMemory): readonly FiledEntry[] {
@@ -30,9 +30,11 @@ export function reopened(entries: readonly LiveSegment[], memory: IndexMemory): 
     const { segment, liveCount } = entry;
     if (!segment.isSealed || liveCount === 0) return [];
     const dense = segment.vectors.search.segment;
-    const isGiven = isShort && dense.hasRows;
+    // Magnitudes of those that have vectors go with these.
+    const loaded = dense.source !== null && dense.hasMagnitudes ? dense.magnitudeBytes : 0;
+    const bytes = dense.rowBytes(dense.kept) + loaded;
     const isUnread = dense.readable === "none" && dense.source === null;
-    return isGiven || isUnread ? [{ entry, segment, bytes: dense.rowBytes(dense.kept) }] : [];
+    return (isShort && bytes > 0) || isUnread ? [{ entry, segment, bytes }] : [];
   });
   return found.toSorted((a, b) => b.bytes - a.bytes);
 }

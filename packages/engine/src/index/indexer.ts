@@ -13,6 +13,7 @@ import { relativeTo } from "../segment/dense/search-dense.ts";
 import { takeRows } from "../segment/dense/take-rows.ts";
 import type { RowReader } from "../storage/files/row-reader.ts";
 import type { IndexMemory } from "../storage/files/index-memory.ts";
+import type { BackgroundWork } from "./background-work.ts";
 import { type SegmentMeta, chooseMerge, isDue } from "./merge-policy.ts";
 import { BLOCK_DOCS } from "../segment/block-docs.ts";
 import type { DocBlock } from "../segment/doc-block.ts";
@@ -59,8 +60,8 @@ export interface IndexerOptions {
   readonly wake: () => void;
   /** Reads vectors of files beside this thread. */
   readonly rowReader?: RowReader | undefined;
-  /** Calls for the next slice of loading, where there was none. */
-  readonly wakeLoading: () => void;
+  /** What calls `load`. */
+  readonly loading: () => Pick<BackgroundWork, "wake" | "restFor">;
   /** A row's vector from the store, as it was given; `null` if the store has another version by now. */
   readonly readVector: (segment: LookupSegment, docId: number) => Float32Array | null;
 }
@@ -75,6 +76,8 @@ interface Candidate extends SegmentMeta {
   readonly entry: LiveSegment;
 }
 
+/** What was given back is not loaded before: rows that come in take the memory again soon. */
+const REST_MS = 5_000;
 /** So many rows are written anew for each millisecond since it was last begun, about a quarter of what can be. */
 const SEALED_PER_MS = 2;
 /** Takes a second or two. */
@@ -111,8 +114,8 @@ export class Indexer {
 
   constructor(options: IndexerOptions) {
     this.#options = options;
-    const { segments, rowReader: reader, wakeLoading: wake } = options;
-    this.#loader = new SegmentLoader(segments, { reader, wake });
+    const { segments, rowReader: reader, loading } = options;
+    this.#loader = new SegmentLoader(segments, { reader, wake: () => loading().wake() });
     // Sealed segments get theirs where they are written.
     const mutableBlocks = (): DocBlock[] => this.#mutable().flatMap(({ blocks }) => blocks);
     this.#columns = new EagerColumns(() => mutableBlocks().filter(isFull));
@@ -240,7 +243,7 @@ export class Indexer {
 
   /** A segment that takes its own place with less in memory. */
   #reopening(): Sealing | null {
-    const { filed, segments, memory, nextId, wake } = this.#options;
+    const { filed, segments, memory, nextId, wake, loading } = this.#options;
     this.#isReopening = false;
     if (filed === undefined) return null;
     for (const { entry, segment } of reopened(segments.entries, memory)) {
@@ -248,6 +251,7 @@ export class Indexer {
       const awaited = this.isPurged(segment) ? null : filed.reopen(segment, nextId);
       if (awaited === null) continue;
       this.#isReopening = true;
+      if (memory.isShort) loading().restFor(REST_MS);
       return new AwaitedSealing([entry], awaited, wake);
     }
     return null;

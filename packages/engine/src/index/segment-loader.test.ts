@@ -109,7 +109,8 @@ it("loads the codes of all segments, then bf16 of all, then the rest of each", a
 
 it("leaves the rest away before it leaves a segment without bf16", async () => {
   const { memory, dense } = await loaderOf(Infinity);
-  const needed = memory.taken.codes + SEGMENTS * dense[0]!.rowBytes("bf16");
+  const magnitudes = dense.reduce((sum, one) => sum + one.magnitudeBytes, 0);
+  const needed = memory.taken.codes + magnitudes + SEGMENTS * dense[0]!.rowBytes("bf16");
   // Vectors and codes get three fifths of the limit for bf16, three eighths for the rest.
   const tight = await loaderOf(Math.ceil(needed / 0.6));
   expect(states(tight.loader, tight.dense).at(-1)).toBe("bf16,bf16,bf16");

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isSliceWanted, wasSliceTaken } from "@sheaf/process";
 import { CODE_PARTS, type ReadBeside } from "../segment/dense/dense-source.ts";
 import { PROBED } from "../segment/dense/list-probe.ts";
-import { takeNextRows } from "../segment/dense/take-rows.ts";
+import { missingMagnitudes, takeMagnitudes, takeNextRows } from "../segment/dense/take-rows.ts";
 import type { RowsKept } from "../segment/dense/segment-layout.ts";
 import type { DenseSegment } from "../segment/dense/dense-segment.ts";
 import type { RowReader } from "../storage/files/row-reader.ts";
@@ -97,6 +97,8 @@ export class SegmentLoader {
     for (const parts of [PROBED, CODE_PARTS])
       for (const { entry, dense } of this.#inFiles())
         if (dense.lacks(parts)) return { entry, steps: dense.load(parts) };
+    for (const { entry, dense, memory } of this.#inFiles())
+      if (takeMagnitudes(memory, dense)) return { entry, steps: dense.load(["magnitudes"]) };
     return null;
   }
 
@@ -124,8 +126,12 @@ export class SegmentLoader {
 
   /** Has taken memory for it; `null`: there is nothing, or no room. */
   #more(had: RowsKept): { readonly file: FileSegment; readonly next: RowsKept } | null {
-    for (const file of this.#inFiles()) {
-      const next = file.dense.kept === had ? takeNextRows(file.memory, file.dense) : null;
+    const files = this.#inFiles();
+    const others = files.reduce((bytes, { dense }) => bytes + missingMagnitudes(dense), 0);
+    for (const file of files) {
+      const { dense, memory } = file;
+      const left = others - missingMagnitudes(dense);
+      const next = dense.kept === had ? takeNextRows(memory, dense, left) : null;
       if (next !== null) return { file, next };
     }
     return null;

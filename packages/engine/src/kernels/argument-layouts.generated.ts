@@ -49,6 +49,20 @@ export const COPY = {
   lists: "u32",
 } as const;
 
+export const MAGNITUDES = {
+  records: "u32",
+  codeBytes: "u32",
+  magnitudes: "u32",
+  size: "u32",
+  planes: "u32",
+  total: "u32",
+  scale: "f32",
+  low: "f32",
+  bases: "u32",
+  perError: "f32",
+  best: "u32",
+} as const;
+
 export const WORDS = {
   vectors: "u32",
   width: "u32",
@@ -107,6 +121,7 @@ export const PLACE = {
   rotation: "u32",
   code: "u32",
   block: "u32",
+  magnitudes: "u32",
   length: "f32",
   square: "f32",
   loss: "f32",

@@ -10,6 +10,7 @@ import type {
   COPY,
   ENCODE,
   FLOATS,
+  MAGNITUDES,
   NEAREST,
   PLACE,
   POSTINGS,
@@ -28,6 +29,11 @@ import type {
 export const RECORD = { factor: 0, bias: 1, list: 2, bits: 3 } as const;
 
 export const RECORD_BYTES = 4 * Object.keys(RECORD).length;
+
+/** What follows the bits of a row's magnitudes; see `assembly/magnitudes.ts`. */
+export const MAGNITUDE = { factor: 0, error: 1 } as const;
+
+export const MAGNITUDE_BYTES = 4 * Object.keys(MAGNITUDE).length;
 
 /** Every kernel takes the address of its argument block and works on the memory it was made with. */
 export interface Kernels {
@@ -62,6 +68,8 @@ export interface Kernels {
   readonly encodeNibbles: (encode: BlockPointer<typeof ENCODE>) => void;
   /** Scores candidates by their 4-bit codes. */
   readonly refineCandidates: (refine: BlockPointer<typeof REFINE>) => void;
+  /** Scores candidates by the 3 bits of their codes and magnitudes. */
+  readonly scoreMagnitudes: (magnitudes: BlockPointer<typeof MAGNITUDES>) => void;
   /** Cuts candidates down to the best. */
   readonly keepBest: (candidates: BlockPointer<typeof CANDIDATES>) => void;
   /** Rotates one vector in place. */

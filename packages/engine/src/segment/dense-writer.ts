@@ -64,7 +64,8 @@ export class DenseWriter {
     const capacity = lists.reduce((sum, list) => sum + roundUp(list.rows.length), 0);
     // What bf16 left of a vector is not the vector, however many bits are kept of it.
     const isLossy = rows.dense.some(({ readable }) => readable === "bf16");
-    const segment = new DenseSegment(shape, capacity, lists.length, isLossy ? "bf16" : mostKept(shape));
+    const kept = isLossy ? "bf16" : mostKept(shape);
+    const segment = new DenseSegment(shape, capacity, { lists: lists.length, magnitudes: true }, kept);
     this.#unfinished.push(segment);
     this.#order = new Uint32Array(capacity).fill(NO_ROW);
     for (const [number, list] of lists.entries()) {

@@ -1,6 +1,7 @@
 /** Plain twin of `assembly/place.ts`. */
 import { blockAt } from "../argument-block.ts";
 import { PLACE, ROTATE } from "../argument-layouts.generated.ts";
+import { encodeMagnitudes } from "./magnitudes.ts";
 import { rotate } from "./rotate.ts";
 import type { Views } from "./views.ts";
 
@@ -26,6 +27,7 @@ export function placeVector(views: Views, pointer: number): void {
   args.distance = squareOf(residual.subarray(0, width));
   rotate(views, args.rotation);
   const { factor, bits, code } = encodeSigns(residual);
+  if (args.magnitudes !== 0) encodeMagnitudes(views, args.magnitudes, residual, squareOf(residual));
   args.factor = factor;
   args.bits = bits;
   for (const [i, byte] of code.entries()) views.u8[args.code + i] = views.u8[args.block + i * 32] = byte;

@@ -7,6 +7,7 @@ import { keepBest } from "./candidates.ts";
 import { compareVector } from "./compare.ts";
 import { copyCodes } from "./copy-codes.ts";
 import { addFrequencies, addPostings, boundSums, collectSums, countPostings } from "./postings.ts";
+import { scoreMagnitudes } from "./magnitudes.ts";
 import { addWords, nearestCentroids, toWords } from "./nearest.ts";
 import { encodeNibbles, refineCandidates } from "./nibbles.ts";
 import { placeVector } from "./place.ts";
@@ -43,6 +44,7 @@ export function createPlainKernels(buffer: ArrayBuffer): Kernels {
     copyCodes: (pointer) => copyCodes(views, pointer),
     encodeNibbles: (pointer) => encodeNibbles(views, pointer),
     refineCandidates: (pointer) => refineCandidates(views, pointer),
+    scoreMagnitudes: (pointer) => scoreMagnitudes(views, pointer),
     keepBest: (pointer) => keepBest(views, pointer),
     rotate: (pointer) => rotate(views, pointer),
     crc32c: (pointer) => crc32c(views, pointer),

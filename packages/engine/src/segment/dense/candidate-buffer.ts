@@ -6,6 +6,7 @@ import { type ArgumentBlock, setFields } from "../../kernels/argument-block.ts";
 import { CANDIDATES } from "../../kernels/argument-layouts.generated.ts";
 import type { DenseQuery } from "./dense-query.ts";
 import type { DenseSegment } from "./dense-segment.ts";
+import { MagnitudeCodes } from "./magnitude-codes.ts";
 import { CANDIDATES_KEPT, CANDIDATE_CAPACITY } from "./segment-layout.ts";
 import type { SegmentScorer } from "./segment-scorer.ts";
 
@@ -18,6 +19,7 @@ export class CandidateBuffer {
   readonly #block: ArgumentBlock<typeof CANDIDATES>;
   readonly #ids: Uint32Array;
   readonly #scores: Float32Array;
+  readonly #magnitudes: MagnitudeCodes;
 
   constructor(segment: DenseSegment, scorer: SegmentScorer) {
     const { memory, at } = segment.layout;
@@ -28,11 +30,17 @@ export class CandidateBuffer {
     this.#scores = memory.f32(at.candidateScores, CANDIDATE_CAPACITY);
     setFields(this.#block, { ids: at.candidateIds, scores: at.candidateScores });
     setFields(this.#block, { capacity: CANDIDATE_CAPACITY });
+    this.#magnitudes = new MagnitudeCodes(segment, this.#block.pointer);
   }
 
   /** For the argument blocks of kernels that add candidates. */
   get pointer(): number {
     return this.#block.pointer;
+  }
+
+  /** Another query has been rotated. */
+  forget(): void {
+    this.#magnitudes.forget();
   }
 
   /** Empties the buffer; kernels then add what is above the threshold known so far. */
@@ -45,7 +53,8 @@ export class CandidateBuffer {
    * slots, where candidates are positions among these.
    */
   offerBest(query: DenseQuery, names: Uint32Array | null = null): void {
-    if (query.waiting === undefined) this.#offer(query, names, firstScored(query));
+    if (query.waiting === undefined && !this.#magnitudes.isUsed)
+      this.#offer(query, names, firstScored(query));
   }
 
   /**
@@ -53,13 +62,29 @@ export class CandidateBuffer {
    * query wait. Then restarts.
    */
   drain(query: DenseQuery, names: Uint32Array | null = null): void {
+    if (this.#magnitudes.isUsed && this.#block.count > 0) {
+      this.#name(names);
+      this.#magnitudes.refine(query);
+      return this.#drain(query, null);
+    }
+    this.#drain(query, names);
+  }
+
+  #drain(query: DenseQuery, names: Uint32Array | null): void {
     const { count } = this.#block;
     if (query.waiting !== undefined) {
-      query.waiting.add(this.#ids.subarray(0, count), this.#scores.subarray(0, count), names);
+      const [ids, scores] = [this.#ids.subarray(0, count), this.#scores.subarray(0, count)];
+      if (this.#magnitudes.isUsed) this.#magnitudes.expect(query, ids, scores);
+      query.waiting.add(ids, scores, names, query.nearest.bar);
       return this.restart(query);
     }
     for (let most = firstScored(query); this.#block.count > 0; most *= 2) this.#offer(query, names, most);
     this.restart(query);
+  }
+
+  #name(names: Uint32Array | null): void {
+    const { count } = this.#block;
+    if (names !== null) for (let i = 0; i < count; i++) this.#ids[i] = names[this.#ids[i]!]!;
   }
 
   #offer(query: DenseQuery, names: Uint32Array | null, most: number): void {
@@ -72,10 +97,10 @@ export class CandidateBuffer {
     layout.memory.kernels.keepBest(this.#block.pointer);
     if (names !== null) for (let i = 0; i < first; i++) ids[i] = names[ids[i]!]!;
     this.#scorer.offer(query, layout.at.candidateIds, first);
-    const { threshold } = query.nearest;
+    const { bar } = query.nearest;
     let left = 0;
     for (let i = first; i < count; i++) {
-      if (scores[i]! < threshold) continue;
+      if (scores[i]! < bar) continue;
       ids[left] = ids[i]!;
       scores[left++] = scores[i]!;
     }
@@ -85,7 +110,7 @@ export class CandidateBuffer {
   #leave(query: DenseQuery, count: number): void {
     this.#block.count = count;
     this.#block.keep = CANDIDATES_KEPT;
-    this.#block.threshold = query.nearest.threshold;
+    this.#block.threshold = query.nearest.bar;
   }
 }
 

@@ -38,10 +38,10 @@ export class CandidatePool {
     ) {
       const best = new KthBest(most);
       let count = 0;
-      for (const { waiting } of this.#parts) count += waiting.offerBounds(best, this.#nearest.threshold);
+      for (const { waiting } of this.#parts) count += waiting.offerBounds(best, this.#nearest.bar);
       const cut = best.value;
       for (const { search, query, waiting } of this.#parts)
-        search.offer(query, waiting.take(cut, this.#nearest.threshold));
+        search.offer(query, waiting.take(cut, this.#nearest.bar));
       if (count <= most) return;
       yield;
     }
@@ -59,9 +59,10 @@ export class WaitingCandidates {
   #slots: number[] = [];
   #bounds: number[] = [];
 
-  /** `ids` are slots, or positions among `names`. */
-  add(ids: Uint32Array, bounds: Float32Array, names: Uint32Array | null): void {
+  /** Those that reach the bar. `ids` are slots, or positions among `names`. */
+  add(ids: Uint32Array, bounds: Float32Array, names: Uint32Array | null, bar: number): void {
     for (let i = 0; i < ids.length; i++) {
+      if (!(bounds[i]! >= bar)) continue;
       this.#slots.push(names === null ? ids[i]! : names[ids[i]!]!);
       this.#bounds.push(bounds[i]!);
     }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { IndexMemory } from "../../storage/files/index-memory.ts";
-import { CodeCopies, endlessShare } from "./code-copies.ts";
+import { CodeCopies, copyingShare, endlessShare } from "./code-copies.ts";
 import { DenseSegment } from "./dense-segment.ts";
 import { halvesToFloats } from "./half-float.ts";
 import { COPIED_PER_CALL, copiedRows } from "./segment-layout.ts";
@@ -12,7 +12,12 @@ const CAPACITY = 4_096;
 /** A segment of two lists, one after the other, with something else in every slot. */
 function filledSegment(kept?: "none"): DenseSegment {
   const gauss = gaussOf(randomOf(7));
-  const segment = new DenseSegment({ space: "l2", dimension: DIMENSION, origin: null }, CAPACITY, 2, kept);
+  const segment = new DenseSegment(
+    { space: "l2", dimension: DIMENSION, origin: null },
+    CAPACITY,
+    { lists: 2 },
+    kept,
+  );
   segment.setCentroid(1, new Float32Array(segment.layout.width).fill(1));
   for (let slot = 0; slot < CAPACITY; slot++) {
     const vector = new Float32Array(segment.layout.width);
@@ -116,6 +121,24 @@ describe("CodeCopies", () => {
     const tooMany = Uint32Array.from({ length: fit * COPIED_PER_CALL + 1 }, () => 0);
     expect([copies.of(tooMany, endlessShare()), copies.of(tooMany, endlessShare())]).toEqual([null, null]);
     expect(copyOf(0)).toBe(made[0]);
+    segment.close();
+  });
+
+  it("keeps the copies of some filters where more take turns than have room", () => {
+    const segment = filledSegment();
+    const copies = new CodeCopies(segment);
+    const fit = copiedRows(CAPACITY) / COPIED_PER_CALL;
+    const filters = Array.from({ length: fit + 2 }, (_, i) =>
+      Uint32Array.from({ length: 64 }, (__, j) => i + j),
+    );
+    const turn = (): readonly boolean[] =>
+      filters.map((filter) => copies.of(filter, copyingShare()) !== null);
+    const turns = Array.from({ length: 6 }, turn);
+    const kept = filters.map((_, i) => i < fit);
+    expect(turns).toEqual([filters.map(() => false), ...Array.from({ length: 5 }, () => kept)]);
+    // One that is asked for again while another is not takes its place.
+    const last = filters.at(-1)!;
+    expect(copies.of(last, copyingShare())).not.toBeNull();
     segment.close();
   });
 

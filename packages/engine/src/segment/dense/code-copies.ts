@@ -35,6 +35,8 @@ export function endlessShare(): CopyingShare {
 
 interface GrowingCopy {
   readonly rows: CodeCopy;
+  /** When it was asked for last, by the count of all that was asked for. */
+  askedAt: number;
   /** Chunks that are copied. */
   copied: number;
 }
@@ -50,7 +52,10 @@ export class CodeCopies {
   readonly #free: number[] = [];
   /** By the slots, the one used last at the end. */
   readonly #copies = new Map<Uint32Array, GrowingCopy>();
-  readonly #askedOnce = new WeakSet<Uint32Array>();
+  /** When these slots were asked for last, of those that have no copy. */
+  readonly #askedFor = new WeakMap<Uint32Array, number>();
+  /** How often a copy was asked for. */
+  #asked = 0;
   /** Whether the copies have 4-bit codes. */
   #hasRows: boolean;
 
@@ -76,8 +81,9 @@ export class CodeCopies {
    */
   of(slots: Uint32Array, share: CopyingShare): CodeCopy | null {
     if (this.#segment.hasRows !== this.#hasRows) this.#clear();
-    const copy = this.#copies.get(slots) ?? this.#begin(slots);
+    const copy = this.#copies.get(slots) ?? this.#begin(slots, share.left === Infinity);
     if (copy === null) return null;
+    copy.askedAt = this.#asked++;
     this.#copies.delete(slots);
     this.#copies.set(slots, copy);
     for (let most = share.atOnce; !isComplete(copy) && share.left > 0 && most > 0; most--) {
@@ -88,32 +94,43 @@ export class CodeCopies {
     return isComplete(copy) ? copy.rows : null;
   }
 
-  /** Vectors have been loaded since: copies are made anew, with 4-bit codes. */
+  /** Vectors have been loaded since: copies are made anew, with 4-bit codes, which take more memory. */
   #clear(): void {
     this.#hasRows = this.#segment.hasRows;
-    for (const { rows } of this.#copies.values()) this.#free.push(...rows);
+    this.#memory?.giveBack("copies");
+    this.#made = 0;
+    this.#free.length = 0;
     this.#copies.clear();
   }
 
-  #begin(slots: Uint32Array): GrowingCopy | null {
+  #begin(slots: Uint32Array, isNeeded: boolean): GrowingCopy | null {
     const chunks = Math.ceil(slots.length / COPIED_PER_CALL);
-    if (!this.#askedOnce.has(slots) || chunks > this.#chunks) {
-      this.#askedOnce.add(slots);
+    const askedBefore = this.#askedFor.get(slots);
+    this.#askedFor.set(slots, this.#asked++);
+    if (
+      askedBefore === undefined ||
+      chunks > this.#chunks ||
+      !this.#hasFree(chunks, isNeeded ? Infinity : askedBefore)
+    )
       return null;
-    }
-    return this.#hasFree(chunks) ? { rows: this.#free.splice(0, chunks), copied: 0 } : null;
+    return { rows: this.#free.splice(0, chunks), askedAt: this.#asked, copied: 0 };
   }
 
-  /** Makes room, first of what was never used; `false`: there is too little. */
-  #hasFree(chunks: number): boolean {
+  /**
+   * Makes room, first of what was never used, then of copies that were not asked for since `askedBefore`: where more filters
+   * take turns than have room, the others would be copied again and again. `false`: there is too little.
+   */
+  #hasFree(chunks: number, askedBefore: number): boolean {
     while (this.#free.length < chunks && this.#made < this.#chunks) {
       if (this.#memory?.take("copies", this.#rows.chunkBytes) === false) break;
       this.#free.push(this.#made++ * COPIED_PER_CALL);
     }
     if (chunks > this.#made) return false;
-    for (const [forgotten, { rows }] of this.#copies) {
+    for (const [forgotten, { rows, askedAt }] of this.#copies) {
       if (this.#free.length >= chunks) break;
+      if (askedAt > askedBefore) return false;
       this.#copies.delete(forgotten);
+      this.#askedFor.set(forgotten, askedAt);
       this.#free.push(...rows);
     }
     return true;
@@ -144,7 +161,8 @@ class CopiedRows {
 
   get chunkBytes(): number {
     const { codeBytes, nibbleBytes } = this.#segment.layout;
-    return COPIED_PER_CALL * (codeBytes + nibbleBytes + COPIED_ROW_BYTES);
+    const perRow = codeBytes + COPIED_ROW_BYTES;
+    return COPIED_PER_CALL * (this.#segment.hasRows ? perRow + nibbleBytes : perRow);
   }
 
   /** Copies at most `COPIED_PER_CALL` slots to rows from `first` on, where a block begins. */

@@ -135,7 +135,7 @@ export class CodeGather {
     const { bounds } = this.#order;
     let stretch = 2 * FIRST_STRETCH;
     for (let list = 0; list < bounds.length; list++) {
-      if (taken[list] === 1 || (boundsCount && bounds[list]! < query.nearest.threshold)) continue;
+      if (taken[list] === 1 || (boundsCount && bounds[list]! < query.nearest.bar)) continue;
       this.#add(query, slots, starts[list]!, ends[list]!);
       if (this.#waiting < stretch) continue;
       this.#estimate(query);

@@ -74,7 +74,7 @@ export class CopyScan {
   begin(query: DenseQuery, slots: Uint32Array, copy: CodeCopy): BegunScan {
     const stretches = this.#stretchesOf(slots);
     const done = new Uint32Array(copy.length);
-    const isFirst = query.nearest.threshold === -Infinity;
+    const isFirst = query.nearest.bar === -Infinity;
     if (!isFirst && !hasMostLists(stretches)) return { done, boundsCount: false };
     this.#orderLists(query);
     const { lists, boundsCount } = takeFirstLists(this.#parts.order, stretches, 0);
@@ -110,14 +110,14 @@ export class CopyScan {
   #within(query: DenseQuery, names: Uint32Array, open: number): number {
     const { listOfBlock } = this.#segment;
     const { bounds } = this.#parts.order;
-    const { threshold } = query.nearest;
+    const { bar } = query.nearest;
     let within = 0;
     for (let left = open; left !== 0; left &= left - 1) {
       const block = 31 - Math.clz32(left & -left);
       const last = listOfBlock[names[Math.min(32 * block + 31, names.length - 1)]! >>> 5]!;
       let list = listOfBlock[names[32 * block]! >>> 5]!;
-      while (list < last && bounds[list]! < threshold) list++;
-      if (bounds[list]! >= threshold) within |= 1 << block;
+      while (list < last && bounds[list]! < bar) list++;
+      if (bounds[list]! >= bar) within |= 1 << block;
     }
     return within;
   }
@@ -125,7 +125,7 @@ export class CopyScan {
   #scan(query: DenseQuery, part: CopiedPart): void {
     const { candidates } = this.#parts;
     this.#estimate(part);
-    if (query.nearest.threshold === -Infinity) candidates.offerBest(query, part.names);
+    if (query.nearest.bar === -Infinity) candidates.offerBest(query, part.names);
     if (this.#segment.hasRows) this.#refineFrom(part.row);
     candidates.drain(query, part.names);
   }

@@ -15,6 +15,8 @@ export interface DenseQuery {
   readonly vector: Float32Array;
   /** Euclidean length of `vector`. */
   readonly length: number;
+  /** What the first segment makes of it for all. */
+  readonly rotated: RotatedQuery;
   /** How far scores from bf16 are off. */
   readonly slack: ScoreSlack;
   /** Exact score of the record at a position, from the store. */
@@ -29,6 +31,20 @@ export interface DenseQuery {
   readonly copying: CopyingShare;
   /** Where candidates go that are not offered as soon as they are known. */
   readonly waiting?: WaitingCandidates | undefined;
+}
+
+/** Segments of an index rotate alike. */
+export interface RotatedQuery {
+  vector: Float32Array | null;
+  levels: QueryLevels | null;
+}
+
+/** An element is its level times `scale` and `low`; `total`: of all levels. */
+export interface QueryLevels {
+  readonly planes: Uint8Array;
+  readonly total: number;
+  readonly scale: number;
+  readonly low: number;
 }
 
 /** What `slackOf` needs to know of a query. */

@@ -21,6 +21,7 @@ import {
   type SegmentLayout,
   type SegmentShape,
   layOut,
+  magnitudeBytes,
   mostKept,
   recordBytes,
 } from "./segment-layout.ts";
@@ -37,6 +38,12 @@ export interface SegmentLists {
   readonly centroidSquares: Float64Array;
   /** Root mean square distance of its rows to the centroid; infinite for a list without one. */
   readonly spreads: Float64Array;
+}
+
+export interface CodesPlan {
+  readonly lists?: number;
+  /** Codes are made with magnitudes; where there is a file, that says it. */
+  readonly magnitudes?: boolean;
 }
 
 export class DenseSegment {
@@ -72,6 +79,8 @@ export class DenseSegment {
   readonly #recordFloats: Float32Array;
   readonly #recordWords: Uint32Array;
   readonly #blocks: Uint8Array;
+  /** Empty where none are kept. */
+  readonly #magnitudes: Uint8Array;
   /** A vector and a centroid that kernels work on. */
   readonly #vector: Float32Array;
   readonly #centroid: Float32Array;
@@ -89,7 +98,7 @@ export class DenseSegment {
   constructor(
     shape: SegmentShape,
     capacity: number,
-    lists = 1,
+    { lists = 1, magnitudes = false }: CodesPlan = {},
     rows: RowsKept | DenseSource = mostKept(shape),
   ) {
     this.shape = shape;
@@ -99,7 +108,8 @@ export class DenseSegment {
     this.#source = isInFile ? rows : null;
     this.#kept = isInFile ? "none" : rows;
     // Pages of vectors that are never loaded stay untouched, and take no memory.
-    this.layout = layOut(shape, { capacity, lists, kept: laidOut });
+    const hasMagnitudes = isInFile ? rows.hasMagnitudes : magnitudes;
+    this.layout = layOut(shape, { capacity, lists, kept: laidOut, magnitudes: hasMagnitudes });
     const { memory, at, width, size, codeBytes, recordCodeBytes } = this.layout;
     this.rotation = new Rotation(memory, size);
     this.placed = new Uint32Array(capacity / 32);
@@ -125,6 +135,8 @@ export class DenseSegment {
     this.#recordFloats = memory.f32(at.records, records / 4);
     this.#recordWords = memory.u32(at.records, records / 4);
     this.#blocks = memory.u8(at.blocks, capacity * codeBytes);
+    const perSlot = hasMagnitudes ? magnitudeBytes(recordCodeBytes) : 0;
+    this.#magnitudes = memory.u8(at.magnitudes, capacity * perSlot);
     this.#vector = memory.f32(at.query, width);
     this.#centroid = memory.f32(at.centroid, width);
     this.#place = memory.block(PLACE);
@@ -170,6 +182,16 @@ export class DenseSegment {
   /** Whether they are there to the bit. */
   get hasWholeRows(): boolean {
     return this.#kept === "whole";
+  }
+
+  /** Whether codes have magnitudes, in memory or in the file. */
+  get isFine(): boolean {
+    return this.#magnitudes.length > 0;
+  }
+
+  /** Whether these are in memory. */
+  get hasMagnitudes(): boolean {
+    return this.isFine && this.#source?.lacks(["magnitudes"]) !== true;
   }
 
   /** `null`: all there is of it is in memory. */
@@ -229,6 +251,7 @@ export class DenseSegment {
     args.lows = this.#lows.length === 0 ? 0 : at.lows + slot * width * 2;
     args.code = at.records + record;
     args.block = at.blocks + block * codeBytes * 32 + (slot & 31);
+    args.magnitudes = this.isFine ? at.magnitudes + slot * magnitudeBytes(recordCodeBytes) : 0;
     memory.kernels.placeVector(args.pointer);
     const { factor, bits, square, length, loss, distance } = args;
     const bias = this.shape.space === "l2" ? -square / 2 : 0;
@@ -284,10 +307,15 @@ export class DenseSegment {
     return true;
   }
 
-  /** Bytes of the codes of all rows. */
+  /** Bytes of the codes of all rows; without magnitudes that are loaded where there is room. */
   get codeBytes(): number {
     const arrays = [this.#blocks, this.#codes, this.factors, this.biases, this.#centroidBytes];
-    return arrays.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    const sum = arrays.reduce((bytes, { byteLength }) => bytes + byteLength, 0);
+    return this.#source === null ? sum + this.magnitudeBytes : sum;
+  }
+
+  get magnitudeBytes(): number {
+    return this.#magnitudes.byteLength;
   }
 
   /** Bytes of the vectors, if so much is kept of them. */
@@ -298,13 +326,15 @@ export class DenseSegment {
 
   /** A copy that keeps less of the vectors. */
   keeping(kept: RowsKept): DenseSegment {
-    const copy = new DenseSegment(this.shape, this.capacity, this.lists.slots.length, kept);
+    const codes = { lists: this.lists.slots.length, magnitudes: this.isFine };
+    const copy = new DenseSegment(this.shape, this.capacity, codes, kept);
     if (copy.hasRows) copy.#halves.set(this.#halves);
     copy.placed.set(this.placed);
     copy.biases.set(this.biases);
     copy.factors.set(this.factors);
     copy.#codes.set(this.#codes);
     copy.#blocks.set(this.#blocks);
+    copy.#magnitudes.set(this.#magnitudes);
     copy.centroids.set(this.centroids);
     copy.#centroidBytes.set(this.#centroidBytes);
     copy.#centroidSteps.set(this.#centroidSteps);

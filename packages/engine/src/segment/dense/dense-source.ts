@@ -5,8 +5,9 @@ import type { DenseSegment } from "./dense-segment.ts";
 import type { RowsKept } from "./segment-layout.ts";
 
 /** Codes that are loaded together, each from a section of that name. */
-export type CodePart = "biases" | "factors" | "blocks" | "records";
+export type CodePart = "biases" | "factors" | "blocks" | "records" | "magnitudes";
 
+/** Those that every search may need. */
 export const CODE_PARTS: readonly CodePart[] = ["biases", "factors", "blocks", "records"];
 
 export interface ReadBeside {
@@ -18,6 +19,8 @@ export interface ReadBeside {
 export interface DenseSource {
   /** What there is of the vectors. */
   readonly rows: RowsKept;
+  /** It has magnitudes: files of earlier builds have none. */
+  readonly hasMagnitudes: boolean;
   /** It is on this machine: everything can be read at once. */
   readonly isLocal: boolean;
   /** Whether any of them is not in memory yet. */

@@ -71,7 +71,7 @@ export class ListProbe {
     this.#masked = query.docs;
     const { length } = query;
     const reach = reachFor(this.#segment.reach, query.expected);
-    const least = ofAll ? -Infinity : query.nearest.threshold;
+    const least = ofAll ? -Infinity : query.nearest.bar;
     orderLists(this.#segment, this.#order, this.#scorer.scoreCentroids(), { length, reach, least });
     // A tail has no order: only when all of it was estimated are its candidates worth scoring, but for a few that tell how
     // high others must be.
@@ -81,14 +81,14 @@ export class ListProbe {
     let probed = 0;
     let list = this.#order.take();
     for (; list >= 0 && probed < end; list = this.#order.take()) {
-      if (!ofAll && this.#order.bounds[list]! < query.nearest.threshold) break;
+      if (!ofAll && this.#order.bounds[list]! < query.nearest.bar) break;
       if (probed++ < start) continue;
       const first = firstSlots[list]!;
       const last = Math.min(first + slots[list]!, roundUp(this.#segment.used));
       if (end < Infinity) this.#segment.loadSlots(PROBED, [first, last]);
       for (let slot = first; slot < last; slot += SLOTS_PER_SCAN) {
         seen += this.#scanSlots(query, list, slot, Math.min(slot + SLOTS_PER_SCAN, last));
-        if (stretch === Infinity && query.nearest.threshold === -Infinity) this.#candidates.offerBest(query);
+        if (stretch === Infinity && query.nearest.bar === -Infinity) this.#candidates.offerBest(query);
         if (seen < stretch) continue;
         this.#candidates.drain(query);
         seen = 0;
@@ -98,7 +98,7 @@ export class ListProbe {
     this.#candidates.drain(query);
     if (start === 0) query.tally.lists += slots.length;
     query.tally.listsProbed += Math.max(0, probed - start);
-    return list < 0 || this.#order.bounds[list]! < query.nearest.threshold;
+    return list < 0 || this.#order.bounds[list]! < query.nearest.bar;
   }
 
   /** Returns how many rows of the stretch were wanted, or a little more. */

@@ -54,17 +54,30 @@ export class KthBest {
 export class Nearest {
   /** Of the worst scores that rows may have. */
   readonly #best: KthBest;
+  /** Of the scores that rows which wait to be scored have at least, most likely. */
+  readonly #expected: KthBest;
   #found: BoundedRow[] = [];
   #pruneAt: number;
 
   constructor(k: number) {
     this.#best = new KthBest(k);
+    this.#expected = new KthBest(k);
     this.#pruneAt = 2 * k + 1_024;
   }
 
   /** k rows have at least this score: others below it are out. -Infinity while fewer than k rows were seen. */
   get threshold(): number {
     return this.#best.value;
+  }
+
+  /** As the threshold, or what k rows that wait will most likely reach: others that do not need not be looked at. */
+  get bar(): number {
+    return Math.max(this.#best.value, this.#expected.value);
+  }
+
+  /** A row that is offered later, if this reaches the bar then, has at least this score, most likely. */
+  expect(score: number): void {
+    this.#expected.offer(score);
   }
 
   offer(row: number, score: number, slack: number): void {

@@ -9,6 +9,7 @@ import {
   COPY,
   ENCODE,
   FLOATS,
+  MAGNITUDES,
   PLACE,
   REFINE,
   ROWS,
@@ -16,7 +17,7 @@ import {
   TABLE,
   WHOLE,
 } from "../../kernels/argument-layouts.generated.ts";
-import { RECORD_BYTES } from "../../kernels/kernels.ts";
+import { MAGNITUDE_BYTES, RECORD_BYTES } from "../../kernels/kernels.ts";
 import { type KernelKind, KernelMemory, allocationBytes } from "../../kernels/kernel-memory.ts";
 import { rotatedSize, rotationBytes } from "./rotation.ts";
 
@@ -38,6 +39,8 @@ export const SLOTS_PER_CALL = 2 * CANDIDATES_KEPT;
 export const ROWS_PER_READ = 64;
 /** Slots whose copied codes are estimated by one call: what stays in a core's cache. */
 export const COPIED_PER_CALL = 1_024;
+/** Bits of a query that is scored by magnitudes: their rounding adds a twentieth to the error. */
+export const LEVEL_PLANES = 5;
 /** Rows of copies, by slots: some filters that together keep every row have room, though their last calls are short. */
 const COPIED_SHARE = 1.25;
 
@@ -79,6 +82,8 @@ export interface SegmentPlan {
   readonly capacity: number;
   readonly lists: number;
   readonly kept: RowsKept;
+  /** Room for how large the elements are whose signs the codes have. */
+  readonly magnitudes: boolean;
 }
 
 export function widthsOf(dimension: number): VectorWidths {
@@ -90,7 +95,10 @@ export function widthsOf(dimension: number): VectorWidths {
   return { width, size, codeBytes, recordCodeBytes, nibbleBytes };
 }
 
-export function layOut(shape: SegmentShape, { capacity, lists, kept }: SegmentPlan): SegmentLayout {
+export function layOut(
+  shape: SegmentShape,
+  { capacity, lists, kept, magnitudes }: SegmentPlan,
+): SegmentLayout {
   const vectorWidths = widthsOf(shape.dimension);
   const { width, size } = vectorWidths;
   const widths = {
@@ -98,6 +106,7 @@ export function layOut(shape: SegmentShape, { capacity, lists, kept }: SegmentPl
     queryWidth: width,
     width: kept === "none" ? 0 : width,
     lowWidth: kept === "whole" ? width : 0,
+    magnitudeBytes: magnitudes ? magnitudeBytes(vectorWidths.recordCodeBytes) : 0,
   };
   const regions = Object.entries(regionBytes(widths, capacity, lists));
   const bytes = regions.reduce((sum, [, length]) => sum + allocationBytes(length), ARGUMENT_BYTES);
@@ -108,7 +117,20 @@ export function layOut(shape: SegmentShape, { capacity, lists, kept }: SegmentPl
 
 /** The argument blocks that the segment makes, `SegmentSearch` and its parts, and what measures the reach before. */
 const OWN_BLOCKS = [PLACE, FLOATS];
-const BLOCKS = [ROWS, CENTROIDS, WHOLE, CODES, COPY, ENCODE, CANDIDATES, SCAN, TABLE, BASES, REFINE];
+const BLOCKS = [
+  ROWS,
+  CENTROIDS,
+  WHOLE,
+  CODES,
+  COPY,
+  ENCODE,
+  CANDIDATES,
+  SCAN,
+  TABLE,
+  BASES,
+  REFINE,
+  MAGNITUDES,
+];
 const MEASURING_BLOCKS = [ROWS, CENTROIDS, WHOLE, CANDIDATES, SCAN, TABLE, CODES];
 const ARGUMENT_BYTES = [...OWN_BLOCKS, ...BLOCKS, ...MEASURING_BLOCKS].reduce(
   (sum, layout) => sum + allocationBytes(blockBytes(layout)),
@@ -120,6 +142,11 @@ export function recordBytes(recordCodeBytes: number): number {
   return recordCodeBytes + RECORD_BYTES;
 }
 
+/** Bytes of a row's magnitudes. */
+export function magnitudeBytes(recordCodeBytes: number): number {
+  return 2 * recordCodeBytes + MAGNITUDE_BYTES;
+}
+
 /** Rows of all copies together, in whole calls. */
 export function copiedRows(capacity: number): number {
   return Math.ceil((capacity * COPIED_SHARE) / COPIED_PER_CALL) * COPIED_PER_CALL;
@@ -128,6 +155,7 @@ export function copiedRows(capacity: number): number {
 interface Widths extends VectorWidths {
   readonly queryWidth: number;
   readonly lowWidth: number;
+  readonly magnitudeBytes: number;
 }
 
 function regionBytes(widths: Widths, capacity: number, lists: number) {
@@ -141,6 +169,8 @@ function regionBytes(widths: Widths, capacity: number, lists: number) {
     blocks: capacity * widths.codeBytes,
     /** By slot: the same code, then factor, bias and list; see `RECORD`. */
     records: capacity * recordBytes(widths.recordCodeBytes),
+    /** By slot: see `assembly/magnitudes.ts`. */
+    magnitudes: capacity * widths.magnitudeBytes,
     factors: capacity * 4,
     biases: capacity * 4,
     /** 8-bit elements by list, and what a step of them is worth. */
@@ -157,6 +187,7 @@ function regionBytes(widths: Widths, capacity: number, lists: number) {
     queryWords: widths.nibbleBytes * 4,
     table: widths.size * 4,
     planes: widths.recordCodeBytes * 4,
+    magnitudePlanes: widths.recordCodeBytes * LEVEL_PLANES,
     /** Filter bits by slot. */
     masks: capacity / 8,
     slots: SLOTS_PER_CALL * 4,

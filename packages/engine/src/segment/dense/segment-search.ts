@@ -44,6 +44,7 @@ export class SegmentSearch {
   readonly #gather: CodeGather;
   readonly #copies: CodeCopies;
   readonly #copyScan: CopyScan;
+  readonly #candidates: CandidateBuffer;
   /** Slots to be looked at, in the kernel memory. */
   readonly #slots: Uint32Array;
   /** Of the search whose tables lie in the kernel memory for a scan of a copy; `null`: they are of another way. */
@@ -57,6 +58,7 @@ export class SegmentSearch {
     const scan = new FastScan(segment, candidates);
     this.segment = segment;
     this.#scorer = scorer;
+    this.#candidates = candidates;
     const parts = { scorer, candidates, order, scan };
     this.#probe = new ListProbe(segment, parts);
     this.#gather = new CodeGather(segment, parts);
@@ -185,10 +187,14 @@ export class SegmentSearch {
 
   #load(query: DenseQuery): void {
     this.#scanned = null;
+    this.#candidates.forget();
     this.#scorer.load(query.vector);
     const { rotation } = this.segment;
+    const { rotated } = query;
+    if (rotated.vector !== null) return rotation.vector.set(rotated.vector);
     rotation.vector.set(query.vector);
     rotation.vector.fill(0, query.vector.length);
     rotation.run();
+    rotated.vector = rotation.vector.slice();
   }
 }

@@ -9,6 +9,7 @@ import { countedFiles } from "../../storage/files/testing/counted-files.ts";
 import { LateFiles } from "../../storage/files/testing/late-files.ts";
 import { runSteps } from "../../storage/steps.ts";
 import { countBits, listBits } from "../bits.ts";
+import { CODE_PARTS } from "../dense/dense-source.ts";
 import { type Hit, searchDense } from "../dense/search-dense.ts";
 import type { RowsKept, SegmentShape } from "../dense/segment-layout.ts";
 import { sampler } from "../dense/testing/data-sets.ts";
@@ -150,6 +151,32 @@ describe.each(spaces)("a segment in a file, in %s", (space) => {
       memory.vectors.search.segment.rowBytes(kept),
     ]);
     expectSame(segment, filters);
+  });
+
+  it("reads far fewer vectors once it has magnitudes, and finds as many of the nearest", async () => {
+    let bytes = 0;
+    const files = (): SegmentFiles => countedFiles(new MemoryFiles(), (length) => (bytes += length));
+    const [signs, fine] = [await opened(files(), memory, space), await opened(files(), memory, space)];
+    runSteps(signs.vectors.search.segment.load(CODE_PARTS));
+    runSteps(fine.vectors.search.segment.load([...CODE_PARTS, "magnitudes"]));
+    const readBy = (segment: SealedSegment, docs: Uint32Array): number => {
+      bytes = 0;
+      for (const query of queries) search(segment, space, { query, exact: false, docs });
+      return bytes;
+    };
+    for (const docs of filters.slice(0, 3)) {
+      // Of a filter that few rows pass codes are gathered the first time, then copied.
+      for (const _ of [1, 2, 3]) expect(readBy(fine, docs)).toBeLessThan(0.8 * readBy(signs, docs));
+      const found = queries.map((query) => {
+        const positions = [fine, memory].map((segment) =>
+          nearest(search(segment, space, { query, exact: segment === memory, docs })).map(
+            ({ position }) => position,
+          ),
+        );
+        return positions[1]!.filter((position) => positions[0]!.includes(position)).length;
+      });
+      expect(found.reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(0.95 * K * queries.length);
+    }
   });
 
   it("finds the same with part of its vectors in memory", async () => {

@@ -17,7 +17,7 @@ import type { DenseSegment } from "../dense/dense-segment.ts";
 import { DataAbsent } from "../../storage/data-absent.ts";
 import { CODE_PARTS, type CodePart, type DenseSource, type ReadBeside } from "../dense/dense-source.ts";
 import { halvesToFloats } from "../dense/half-float.ts";
-import { type RowsKept, recordBytes, widthsOf } from "../dense/segment-layout.ts";
+import { type RowsKept, magnitudeBytes, recordBytes, widthsOf } from "../dense/segment-layout.ts";
 import { FetchedRows } from "./fetched-rows.ts";
 import type { SegmentHeader } from "./segment-header.ts";
 
@@ -30,20 +30,25 @@ const SLICE_BYTES = 512 * 1024;
 
 export class DenseFile implements DenseSource {
   readonly rows: RowsKept;
+  readonly hasMagnitudes: boolean;
   readonly #reader: SectionReader;
   readonly #name: string;
   readonly #lists: number;
-  readonly #codes: Readonly<Record<CodePart, StreamSection>>;
+  readonly #codes: Readonly<Partial<Record<CodePart, StreamSection>>>;
   readonly #halves: RowSection | null;
   readonly #lows: RowSection | null;
   /** Bytes of each part that are in memory. */
-  readonly #loaded: Record<CodePart, number> = { biases: 0, factors: 0, blocks: 0, records: 0 };
+  readonly #loaded: Record<CodePart, number> = {
+    ...{ biases: 0, factors: 0, blocks: 0, records: 0 },
+    magnitudes: 0,
+  };
   /** Chunks behind these that are. */
   readonly #ahead: Readonly<Record<CodePart, Set<number>>> = {
     biases: new Set(),
     factors: new Set(),
     blocks: new Set(),
     records: new Set(),
+    magnitudes: new Set(),
   };
   readonly #halvesOfOne: Uint16Array;
   readonly #lowsOfOne: Uint16Array;
@@ -59,7 +64,9 @@ export class DenseFile implements DenseSource {
     this.#name = reader.name;
     this.#lists = lists;
     const lengths = codeLengths(capacity, dimension);
-    const codes = CODE_PARTS.map((part) => {
+    this.hasMagnitudes = reader.has("magnitudes");
+    const parts: readonly CodePart[] = this.hasMagnitudes ? [...CODE_PARTS, "magnitudes"] : CODE_PARTS;
+    const codes = parts.map((part) => {
       const section = reader.stream(part);
       if (section.length !== lengths[part])
         throw new SegmentDamaged(
@@ -69,7 +76,7 @@ export class DenseFile implements DenseSource {
         );
       return [part, section] as const;
     });
-    this.#codes = Object.fromEntries(codes) as Record<CodePart, StreamSection>;
+    this.#codes = Object.fromEntries(codes);
     this.#halves = kept === "none" ? null : rowsOf(reader, HALVES, { width, capacity });
     this.#lows = kept === "whole" ? rowsOf(reader, LOWS, { width, capacity }) : null;
     this.#halvesOfOne = new Uint16Array(width);
@@ -81,13 +88,13 @@ export class DenseFile implements DenseSource {
   }
 
   lacks(parts: readonly CodePart[]): boolean {
-    return parts.some((part) => this.#loaded[part] < this.#codes[part].length);
+    return parts.some((part) => this.#loaded[part] < this.#section(part).length);
   }
 
   *load(segment: DenseSegment, parts: readonly CodePart[]): Generator<void, void> {
     for (const part of parts) {
       for (let slice = this.#next(segment, part); slice !== null; slice = this.#next(segment, part)) {
-        if (!this.#codes[part].tryRead(slice.into, slice.from))
+        if (!this.#section(part).tryRead(slice.into, slice.from))
           throw new DataAbsent(() => this.fetch(segment, parts, {}));
         this.#read(segment, part, slice);
         yield;
@@ -107,7 +114,7 @@ export class DenseFile implements DenseSource {
         const from = chunk * CHUNK_BYTES;
         const into = bytes.subarray(from, from + CHUNK_BYTES);
         if (from + into.length <= this.#loaded[part] || this.#ahead[part].has(chunk)) continue;
-        if (!this.#codes[part].tryRead(into, from)) throw this.#notPrepared();
+        if (!this.#section(part).tryRead(into, from)) throw this.#notPrepared();
         this.#ahead[part].add(chunk);
       }
     }
@@ -125,7 +132,7 @@ export class DenseFile implements DenseSource {
     for (const part of parts) {
       for (let slice = this.#next(segment, part); slice !== null; slice = this.#next(segment, part)) {
         const { into, from } = slice;
-        if (!this.#codes[part].tryRead(into, from)) await this.#codes[part].read(into, from);
+        if (!this.#section(part).tryRead(into, from)) await this.#section(part).read(into, from);
         this.#read(segment, part, slice);
         await nextTurn();
       }
@@ -191,13 +198,19 @@ export class DenseFile implements DenseSource {
     return true;
   }
 
+  #section(part: CodePart): StreamSection {
+    const section = this.#codes[part];
+    if (section === undefined) throw new SheafError("internal", `${this.#name} has no ${part}`);
+    return section;
+  }
+
   #notPrepared(): SheafError {
     return new SheafError("internal", `${this.#name} was not prepared`);
   }
 
   #next(segment: DenseSegment, part: CodePart): Slice | null {
     const from = this.#loaded[part];
-    const { length } = this.#codes[part];
+    const { length } = this.#section(part);
     if (from === length) return null;
     const bytes = codeRegion(segment, part);
     return { from, into: bytes.subarray(from, from + SLICE_BYTES) };
@@ -206,7 +219,7 @@ export class DenseFile implements DenseSource {
   /** Another reader may have come as far meanwhile. */
   #read(segment: DenseSegment, part: CodePart, { from, into }: Slice): void {
     const end = from + into.length;
-    if (part === "records" && end === this.#codes.records.length) this.#requireLists(segment);
+    if (part === "records" && end === this.#section("records").length) this.#requireLists(segment);
     this.#loaded[part] = Math.max(this.#loaded[part], end);
   }
 
@@ -259,6 +272,7 @@ function codeLengths(capacity: number, dimension: number): Readonly<Record<CodeP
     factors: capacity * 4,
     blocks: capacity * codeBytes,
     records: capacity * recordBytes(recordCodeBytes),
+    magnitudes: capacity * magnitudeBytes(recordCodeBytes),
   };
 }
 

@@ -63,8 +63,8 @@ function everythingOf(segment: SealedSegment): unknown {
     const request = { query, k: 3, exact, size: ROWS, distanceAt: () => Number.NaN };
     return runSteps(searchDense([part], request));
   });
-  // The third way, which a file that is small never takes by itself.
-  runSteps(dense.load(["records"]));
+  // The third way, which a file that is small never takes by itself, and what is loaded behind searches.
+  runSteps(dense.load(["records", "magnitudes"]));
   const { memory, at, width } = dense.layout;
   const vectors = [...slots].map((slot) => {
     const vector = new Float32Array(width);
@@ -77,6 +77,7 @@ function everythingOf(segment: SealedSegment): unknown {
     vectors,
     ids,
     records: memory.u8(at.records, segment.capacity * 32).slice(),
+    magnitudes: memory.u8(at.magnitudes, dense.magnitudeBytes).slice(),
     offsets: [...segment.offsets],
     sequences: [...segment.sequences],
     byId: ids.map((id) => segment.docOfId(id)),

@@ -187,7 +187,7 @@ async function openSegment(reader: SectionReader, options: OpenSegmentOptions): 
       throw new SegmentDamaged(reader.name, null, `it has no ${reason} of ${key}`);
   }
   const shape = { space, dimension, origin: tables.origin, kernels };
-  const segment = new DenseSegment(shape, capacity, lists, source);
+  const segment = new DenseSegment(shape, capacity, { lists }, source);
   fillLists(segment, tables);
   segment.reach = header.reach;
   const search = new SegmentSearch(segment, memory);

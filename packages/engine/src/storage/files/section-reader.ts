@@ -88,6 +88,10 @@ export class SectionReader {
     return [...this.#sections.keys()];
   }
 
+  has(name: string): boolean {
+    return this.#sections.has(name);
+  }
+
   /** Throws `SegmentDamaged` where there is none. */
   stream(name: string): StreamSection {
     const section = this.#sections.get(name);
