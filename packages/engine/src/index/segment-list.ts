@@ -154,9 +154,16 @@ export class SegmentList {
     return bytes;
   }
 
+  /** Of sealed segments, in no file yet. */
+  get #unfiledBytes(): number {
+    let bytes = 0;
+    for (const { segment } of this.#entries) if (segment.isSealed) bytes += segment.memory.taken.unfiled;
+    return bytes;
+  }
+
   /** Until there is room for more of them; see `UnsealedMemory`. */
   room(): Promise<void> | undefined {
-    return this.#memory.room(this.unsealedBytes);
+    return this.#memory.room(this.unsealedBytes + this.#unfiledBytes);
   }
 
   /** From `denseRows` records on, or where what is not sealed is as much as `mutableRows` or too much for the memory. */

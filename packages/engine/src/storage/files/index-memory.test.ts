@@ -129,6 +129,18 @@ describe("IndexMemory", () => {
     expect(memory.take("vectors", 20)).toBe(true);
   });
 
+  it("counts what is in no file as unsealed, beyond a quarter", () => {
+    const index = new IndexMemory(100);
+    const memory = index.forSegment();
+    memory.add("unfiled", 60);
+    // Of the 50 that may be unsealed, three quarters.
+    expect(index.unsealed.excess).toBe(0);
+    memory.add("unfiled", 10);
+    expect(index.unsealed.excess).toBe(7.5);
+    memory.close();
+    expect(index.unsealed.excess).toBe(0);
+  });
+
   it("gives what is unsealed half of itself, or 2 GiB", () => {
     const most = (index: IndexMemory): boolean[] =>
       [2 ** 20, 2 ** 31].map((bytes) => {

@@ -30,6 +30,8 @@ const WORK_SHARE = 1 / 4;
 const MOST_WORK_BYTES = 2 ** 27;
 /** Of the limit: with more in no file, the next segment waits for the files of those that were sealed. */
 const UNFILED_SHARE = 1 / 8;
+/** Of the limit: what is in no file beyond it, for files cannot be written then, counts as if it were not sealed. */
+const MOST_UNFILED_SHARE = 1 / 4;
 /** Smaller segments make searches slower, and spare little beside what a process takes without any. */
 const LEAST_WRITTEN_BYTES = 2 ** 27;
 
@@ -111,6 +113,7 @@ export class IndexMemory {
   /** What is needed whether there is room or not; parts make some. */
   add(kind: MemoryKind, bytes: number): void {
     this.#taken[kind] += bytes;
+    if (kind === "unfiled") this.#countUnfiled();
     this.#makeRoom(null);
   }
 
@@ -121,6 +124,7 @@ export class IndexMemory {
 
   give(kind: MemoryKind, bytes: number): void {
     this.#taken[kind] -= bytes;
+    if (kind === "unfiled" && bytes > 0) this.#countUnfiled();
   }
 
   /** A part that was read. */
@@ -144,6 +148,11 @@ export class IndexMemory {
   get #fixed(): number {
     const { vectors, codes, copies, unfiled } = this.#taken;
     return vectors + codes + copies + unfiled;
+  }
+
+  #countUnfiled(): void {
+    const most = this.#limit * MOST_UNFILED_SHARE;
+    this.unsealed.setUnfiled(Math.max(0, this.#taken.unfiled - most));
   }
 
   #makeRoom(newest: Evictable | null): void {
@@ -177,6 +186,11 @@ export class SegmentMemory {
 
   constructor(memory: IndexMemory) {
     this.#memory = memory;
+  }
+
+  /** Bytes that it has taken, by what they are for. */
+  get taken(): Readonly<Record<MemoryKind, number>> {
+    return this.#taken;
   }
 
   /** As of `IndexMemory`. */

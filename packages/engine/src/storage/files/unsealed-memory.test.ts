@@ -54,6 +54,22 @@ describe("the memory of what is not sealed", () => {
     await waited;
   });
 
+  it("counts what was sealed and has no file as well, where that is too much", async () => {
+    const memory = new UnsealedMemory(BOUNDS);
+    memory.add(20);
+    memory.setUnfiled(230);
+    expect([memory.bytes, memory.excess]).toEqual([20, 150]);
+    expect(memory.room(9)).toBeUndefined();
+    let passed = false;
+    const waited = memory.room(50)!.then(() => (passed = true));
+    memory.setUnfiled(180);
+    await setTimeout(1);
+    expect(passed).toBe(false);
+    memory.setUnfiled(10);
+    await waited;
+    expect(memory.room(50)).toBeUndefined();
+  });
+
   it("answers 503 where that takes too long", async () => {
     const memory = new UnsealedMemory({ ...BOUNDS, waitMs: 5 });
     memory.add(250);

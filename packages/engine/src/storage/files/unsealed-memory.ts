@@ -2,7 +2,8 @@
  * What the segments that are being filled have in memory, of all collections of a process: ids, metadata and vectors of the
  * rows, dead ones too, until they are sealed. From three quarters of the most there may be, collections that nobody uses are
  * closed, segments are sealed sooner, and those who have much pause between writes, the longer the more there is, so that
- * sealing keeps up. At the most they wait until there is less.
+ * sealing keeps up. At the most they wait until there is less. Much that was sealed and is in no file counts as well: where files
+ * cannot be written, nothing else ends it.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { SheafError } from "@sheaf/protocol";
@@ -40,6 +41,8 @@ export class UnsealedMemory {
   readonly #bounds: UnsealedBounds;
   readonly #waiting = new Set<() => void>();
   #bytes = 0;
+  /** Of what was sealed and is in no file, as much as is too much. */
+  #unfiled = 0;
   /** Since somebody paused for it. */
   #added = 0;
   /** Whoever can make room by closing what is not used. */
@@ -56,7 +59,7 @@ export class UnsealedMemory {
 
   /** By how much it is too much already; 0: it is not. */
   get excess(): number {
-    return Math.max(0, this.#bytes - this.#bounds.pressed);
+    return Math.max(0, this.#bytes + this.#unfiled - this.#bounds.pressed);
   }
 
   /** Of the next writer, for what was added since the last one paused. */
@@ -75,17 +78,21 @@ export class UnsealedMemory {
   add(bytes: number): void {
     this.#bytes += bytes;
     this.#added += Math.max(0, bytes);
-    if (bytes >= 0 || this.#bytes >= this.#bounds.most) return;
-    for (const goOn of this.#waiting) goOn();
+    if (bytes < 0) this.#letGoOn();
   }
 
-  /** For a collection that has so many bytes: resolves once it may have more, `undefined`: it may. Rejects with 503. */
+  setUnfiled(bytes: number): void {
+    this.#unfiled = bytes;
+    this.#letGoOn();
+  }
+
+  /** For a collection that has so many bytes of it: resolves once it may have more, `undefined`: it may. Rejects with 503. */
   room(bytes: number): Promise<void> | undefined {
     if (this.excess > 0) this.onPressed();
     else this.#added = 0;
     const { most, few, waitMs } = this.#bounds;
     if (bytes < few || this.excess === 0) return undefined;
-    if (this.#bytes < most) return this.#pause();
+    if (this.#bytes + this.#unfiled < most) return this.#pause();
     return new Promise((resolve, reject) => {
       const goOn = (): void => {
         clearTimeout(timer);
@@ -98,6 +105,11 @@ export class UnsealedMemory {
       }, waitMs);
       this.#waiting.add(goOn);
     });
+  }
+
+  #letGoOn(): void {
+    if (this.#bytes + this.#unfiled >= this.#bounds.most) return;
+    for (const goOn of this.#waiting) goOn();
   }
 
   /** Near the most as long as it takes to seal what was added; right above the bound hardly at all. */
