@@ -112,7 +112,7 @@ export class LocalEngine implements Engine {
     }));
     const partition: OpeningContext["partition"] = (...asked) => this.#calls.partition(...asked);
     this.#pool = new CollectionPool({
-      ...{ ...openLimits(options), unsealed: opener.indexMemory.unsealed },
+      ...{ ...openLimits(options), memory: opener.indexMemory },
       open: (id, opening, dropped) => opener.open(id, { budgets, partition, ...opening }, dropped),
       log: this.#log,
       refusal: (error, id) => opener.damaged.refusal(error, id),

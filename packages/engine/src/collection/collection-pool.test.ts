@@ -1,6 +1,6 @@
 import { Cancellation, SheafError } from "@sheaf/protocol";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { UnsealedMemory } from "../storage/files/unsealed-memory.ts";
+import { IndexMemory } from "../storage/files/index-memory.ts";
 import { CollectionPool } from "./collection-pool.ts";
 
 describe("a use of a collection whose opening takes long", () => {
@@ -14,7 +14,7 @@ describe("a use of a collection whose opening takes long", () => {
     const pool = new CollectionPool({
       maxOpen: 8,
       maxDescriptors: 64,
-      unsealed: new UnsealedMemory(),
+      memory: new IndexMemory(),
       waitMs: 10,
       open,
       log: () => {},
@@ -36,7 +36,7 @@ describe("a use of a collection whose opening takes long", () => {
     const pool = new CollectionPool({
       maxOpen: 8,
       maxDescriptors: 64,
-      unsealed: new UnsealedMemory(),
+      memory: new IndexMemory(),
       open: () => opening,
       log: () => {},
       refusal: (error) => error,

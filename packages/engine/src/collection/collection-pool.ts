@@ -1,22 +1,23 @@
 /**
  * The open collections, and partitions of some, by name. A collection opens with its first use and stays open while it is used or
- * dirty; beyond the limit the least recently used idle one is closed. A store is open twice at a time
+ * dirty; beyond the limit, and where the memory of indexes is short, the least recently used idle one is closed. A store is open twice at a time
  * only while a fork copies one that was closed when the copy began.
  */
 import { type CancelSignal, Cancellation, SheafError, throwIfAborted } from "@sheaf/protocol";
 import { unknownCollection } from "../catalog/collection-entries.ts";
-import type { UnsealedMemory } from "../storage/files/unsealed-memory.ts";
+import type { IndexMemory } from "../storage/files/index-memory.ts";
 import type { EngineLog } from "../engine-log.ts";
 import type { OpenCollection } from "./open-collection.ts";
-import type { OpenLimits } from "./open-limit.ts";
+import type { HeldByCollection, OpenLimits } from "./open-limit.ts";
 import { namesOf } from "../storage/folder/partition-name.ts";
+import { MemoryRelief } from "./indexed/memory-relief.ts";
 import { OpeningProgress } from "./opening/opening-progress.ts";
 
 export interface CollectionPoolOptions extends OpenLimits {
   /** Throws 404 for a collection that no longer exists. */
   readonly open: (id: string, opening: PooledOpening, dropped: CancelSignal) => Promise<OpenCollection>;
-  /** Where it is too much, collections that nobody uses are closed. */
-  readonly unsealed: UnsealedMemory;
+  /** Where too much is taken of it, collections that nobody uses are closed. */
+  readonly memory: IndexMemory;
   /** What is said of the openings of a collection. */
   readonly log: EngineLog;
   /** An error of a use as its caller may see it. */
@@ -62,6 +63,8 @@ interface Slot {
   readonly users: Set<Cancellation>;
   /** One per read that goes on between its calls. */
   readonly holds: Set<Cancellation>;
+  /** Last. */
+  usedAt: number;
   /** It is not for new uses any more. */
   isClosing: boolean;
   idle: () => void;
@@ -73,17 +76,26 @@ export class CollectionPool {
   readonly #slots = new Map<string, Slot>();
   readonly #slotOf = new WeakMap<OpenCollection, Slot>();
   readonly #closing = new Map<string, Promise<void>>();
-
+  readonly #relief: MemoryRelief;
   #openings = 0;
   /** Uses that end before the collections are looked through again for some that can be closed. */
   #passes = 0;
-  /** Unsealed, of collections that are being closed to have them back. */
-  #closingBytes = 0;
+  /** Of collections that are being closed to have this back. */
+  #closingBytes = { unsealed: 0, sealed: 0 };
   #isClosed = false;
+  /** Have given vectors back, as far as these could be, since all others were asked. */
+  #asked = new WeakSet<Slot>();
 
   constructor(options: CollectionPoolOptions) {
     this.#options = options;
-    options.unsealed.onPressed = () => this.#evict();
+    options.memory.unsealed.onPressed = () => this.#evict();
+    this.#relief = new MemoryRelief(options.memory, {
+      close: (...asked) => this.#closeRested(...asked),
+      makeRoom: () => this.#makeRoom(),
+      load: () => {
+        for (const { collection } of this.#slots.values()) collection?.keeper?.adapt();
+      },
+    });
   }
 
   /** Of those that are open or being opened. */
@@ -107,6 +119,7 @@ export class CollectionPool {
   async open(id: string): Promise<void> {
     await this.#closing.get(id);
     await (await this.#slot(id, "index").opening).index();
+    this.#relief.look();
   }
 
   /**
@@ -138,8 +151,7 @@ export class CollectionPool {
       throw this.#options.refusal(slot.collection?.explain(error) ?? error, id);
     } finally {
       signal?.removeEventListener("abort", abort);
-      slot.users.delete(user);
-      if (slot.users.size === 0) slot.idle();
+      left(slot, user);
       if (slot.collection?.broken === true && this.#slots.get(id) === slot) this.#close(id, slot);
       this.#evict();
     }
@@ -156,6 +168,7 @@ export class CollectionPool {
     slot.holds.add(signal);
     const release = (): void => {
       slot.holds.delete(signal);
+      slot.usedAt = performance.now();
       this.#evict();
     };
     const use = async <T>(work: () => Promise<T>): Promise<T> => {
@@ -165,8 +178,7 @@ export class CollectionPool {
       try {
         return await work();
       } finally {
-        slot.users.delete(user);
-        if (slot.users.size === 0) slot.idle();
+        left(slot, user);
       }
     };
     return { signal, use, release };
@@ -189,7 +201,7 @@ export class CollectionPool {
   isIdle(id: string): boolean {
     const slot = this.#slots.get(id);
     if (slot === undefined) return !this.#closing.has(id);
-    return slot.users.size === 0 && slot.holds.size === 0 && slot.collection?.settled === true;
+    return isIdle(slot);
   }
 
   /** Runs `work` while the collection is closed; uses of it wait, for a while, until it may be opened again. */
@@ -206,6 +218,7 @@ export class CollectionPool {
   /** After the uses under way. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#relief.close();
     for (const [id, slot] of this.#slots) this.#close(id, slot);
     await Promise.all(this.#closing.values());
   }
@@ -215,6 +228,7 @@ export class CollectionPool {
     if (known !== undefined) {
       this.#slots.delete(id);
       this.#slots.set(id, known);
+      known.usedAt = performance.now();
       return known;
     }
     // What a use of a divided collection would open while that is being closed.
@@ -233,6 +247,7 @@ export class CollectionPool {
       dropped,
       users: new Set(),
       holds: new Set(),
+      usedAt: performance.now(),
       isClosing: false,
       idle: () => {},
     };
@@ -268,18 +283,19 @@ export class CollectionPool {
 
   /** `descriptors`: so many are to be given back. */
   #evict(descriptors = 0): void {
+    this.#relief.look();
     let excess = this.#slots.size - this.#options.maxOpen;
-    let bytes = this.#options.unsealed.excess - this.#closingBytes;
+    let bytes = this.#options.memory.unsealed.excess - this.#closingBytes.unsealed;
     const isUrgent = descriptors > 0 || bytes > 0;
     if (!isUrgent && this.#passes-- > 0) return;
     this.#passes = 0;
     for (const [id, slot] of this.#slots) {
       if (excess <= 0 && descriptors <= 0 && bytes <= 0) return;
-      if (slot.users.size > 0 || slot.holds.size > 0 || slot.collection?.settled !== true) continue;
+      if (!isIdle(slot)) continue;
       const { held } = slot.collection;
       const isWorth = held.unsealedBytes > 0 && held.unsealedBytes <= MOST_READ_AGAIN;
       if (excess <= 0 && descriptors <= 0 && !isWorth) continue;
-      this.#close(id, slot, held.unsealedBytes);
+      this.#close(id, slot, held);
       descriptors -= held.descriptors;
       bytes -= held.unsealedBytes;
       excess -= 1;
@@ -288,10 +304,47 @@ export class CollectionPool {
     this.#passes = Math.floor(this.#slots.size / LOOKED_AT_PER_USE);
   }
 
-  #close(id: string, slot: Slot, bytes = 0): void {
+  /**
+   * Closes collections whose index is in files, and which were not used for so long, until so many bytes of it are given
+   * back or about to be: the least recently used first. Says how many are lacking.
+   */
+  #closeRested(bytes: number, restedMs: number): number {
+    const since = performance.now() - restedMs;
+    let lacking = bytes - this.#closingBytes.sealed - this.#closingBytes.unsealed;
+    for (const [id, slot] of this.#slots) {
+      if (lacking <= 0) break;
+      if (slot.usedAt > since || !isIdle(slot) || slot.collection.keeper?.isAtRest !== true) continue;
+      const { held } = slot.collection;
+      if (held.sealedBytes === 0 || held.unfiledBytes > 0 || held.unsealedBytes > MOST_READ_AGAIN) continue;
+      this.#close(id, slot, held);
+      lacking -= held.sealedBytes + held.unsealedBytes;
+    }
+    return lacking;
+  }
+
+  /** Of those that stay, has one give vectors back: the next one each time, from the least recently used on. */
+  #makeRoom(): void {
+    const holders = [...this.#slots.values()].filter(({ collection }) => collection?.held.vectorBytes);
+    const next = holders.find((slot) => !this.#asked.has(slot));
+    if (next === undefined) this.#asked = new WeakSet();
+    const asked = next ?? holders[0];
+    if (asked === undefined) return;
+    this.#asked.add(asked);
+    asked.collection?.keeper?.adapt();
+  }
+
+  #close(
+    id: string,
+    slot: Slot,
+    { unsealedBytes = 0, sealedBytes = 0 }: Partial<HeldByCollection> = {},
+  ): void {
     this.#slots.delete(id);
-    this.#closingBytes += bytes;
-    const closed = this.#closed(slot).finally(() => (this.#closingBytes -= bytes));
+    this.#closingBytes.unsealed += unsealedBytes;
+    this.#closingBytes.sealed += sealedBytes;
+    const closed = this.#closed(slot).finally(() => {
+      this.#closingBytes.unsealed -= unsealedBytes;
+      this.#closingBytes.sealed -= sealedBytes;
+    });
     this.#untilReopened(id, closed);
   }
 
@@ -312,6 +365,18 @@ export class CollectionPool {
     for (const hold of slot.holds) hold.abort(closingReason(slot));
     await closeSlot(slot).catch(this.#options.onProblem);
   }
+}
+
+/** A use is over. */
+function left(slot: Slot, user: Cancellation): void {
+  slot.users.delete(user);
+  slot.usedAt = performance.now();
+  if (slot.users.size === 0) slot.idle();
+}
+
+/** Nobody uses it, and nothing of it is under way. */
+function isIdle(slot: Slot): slot is Slot & { readonly collection: OpenCollection } {
+  return slot.users.size === 0 && slot.holds.size === 0 && slot.collection?.settled === true;
 }
 
 /** For reads that would go on. */

@@ -214,6 +214,18 @@ export class IndexKeeper {
     return this.#files.isWriting;
   }
 
+  /** Closed, it would soon be open again: of its files, for there is a manifest, and nothing is being built, written or published. */
+  get isAtRest(): boolean {
+    const { isWriting, covers } = this.#files;
+    const isBusy = isWriting || this.#source.published?.isPublishing === true;
+    return !this.#broken && covers !== null && !isBusy && !this.#collection.index.isBuilding;
+  }
+
+  /** Has segments give vectors back that their files have, where the memory is short by now, or load them where it is not. */
+  adapt(): void {
+    this.#collection.index.wake();
+  }
+
   /**
    * Rows that have died by now leave the files. Returns up to which operation these cover all that there is, infinity where
    * there are none.

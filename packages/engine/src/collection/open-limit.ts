@@ -4,6 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import type { LiveSegment } from "../index/segment-list.ts";
+import { keptBytes } from "../storage/files/index-memory.ts";
 
 const MOST_OPEN = 1_000;
 /** Share of the descriptors that stores may use up. */
@@ -24,6 +25,12 @@ export interface OpenLimits {
 export interface HeldByCollection {
   readonly descriptors: number;
   readonly unsealedBytes: number;
+  /** Of sealed segments, but for parts of files, which make room by themselves. */
+  readonly sealedBytes: number;
+  /** Of these, vectors that files have. */
+  readonly vectorBytes: number;
+  /** Of these, what is in no file yet. */
+  readonly unfiledBytes: number;
 }
 
 /** Of what the process may have, unless others are given. Half is left for what is being opened and written. */
@@ -39,11 +46,19 @@ export function openLimits(given: {
 
 /** By an open collection with these segments. A store that shares an environment holds no descriptor. */
 export function heldBy(segments: readonly LiveSegment[], isShared: boolean): HeldByCollection {
-  const unsealedBytes = segments.reduce(
-    (sum, { segment }) => sum + (segment.isSealed ? 0 : segment.memoryBytes),
-    0,
-  );
-  return { descriptors: (isShared ? 0 : STORE_DESCRIPTORS) + segments.length, unsealedBytes };
+  const held = {
+    ...{ descriptors: (isShared ? 0 : STORE_DESCRIPTORS) + segments.length },
+    ...{ unsealedBytes: 0, sealedBytes: 0, vectorBytes: 0, unfiledBytes: 0 },
+  };
+  for (const { segment } of segments) {
+    if (segment.isSealed) {
+      const { taken } = segment.memory;
+      held.sealedBytes += keptBytes(taken);
+      held.vectorBytes += taken.vectors;
+      held.unfiledBytes += taken.unfiled;
+    } else held.unsealedBytes += segment.memoryBytes;
+  }
+  return held;
 }
 
 function descriptorLimit(): number {

@@ -223,6 +223,11 @@ export class PublishedIndex {
     if (this.#position !== null) this.#options.publisher.publish(manifest, this.#position());
   }
 
+  /** `close` would break off what is being published. */
+  get isPublishing(): boolean {
+    return this.#options.publisher.isBusy;
+  }
+
   /** Until what it was told of is published. Rejects where it cannot be. */
   settle(): Promise<void> {
     return this.#options.publisher.settle();

@@ -79,6 +79,11 @@ export class Publisher {
     if (this.#work === null && !this.#hasFailed) this.#begin();
   }
 
+  /** Something is under way, or waits for its turn. */
+  get isBusy(): boolean {
+    return this.#work !== null;
+  }
+
   /** After what is under way. Rejects where what it was told of is not published, and should be. */
   async settle(): Promise<void> {
     while (this.#work !== null) await this.#work;

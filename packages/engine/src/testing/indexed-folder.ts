@@ -25,7 +25,7 @@ export class IndexedFolder {
   /** `more`: every collection has files of its own with `shareStores: null`. */
   async open(
     index: IndexSettings = INDEX,
-    more: DiskSpaceOptions & Pick<LocalEngineOptions, "shareStores"> = {},
+    more: DiskSpaceOptions & Pick<LocalEngineOptions, "indexMemory" | "shareStores" | "unsealedMemory"> = {},
   ): Promise<Engine> {
     const log = (entry: EngineLogEntry): void => void this.logged.push(entry);
     const options = { dataFolder: this.path, index, log, ...more };

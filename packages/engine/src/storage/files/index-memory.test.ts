@@ -129,6 +129,25 @@ describe("IndexMemory", () => {
     expect(memory.take("vectors", 20)).toBe(true);
   });
 
+  it("says how short it is, and when by far", () => {
+    const index = new IndexMemory(100);
+    const memory = index.forSegment();
+    const state = (): unknown[] => [index.isShort, index.shortage, index.isFarShort];
+    memory.add("codes", 70);
+    index.unsealed.add(5);
+    expect(state()).toEqual([false, 0, false]);
+    index.unsealed.add(20);
+    expect(state()).toEqual([true, 20, false]);
+    memory.add("unfiled", 6);
+    expect(state()).toEqual([true, 26, true]);
+    const large = new IndexMemory(2 ** 32);
+    large.unsealed.add(2 ** 32 * 0.75 + 2 ** 26 + 1);
+    expect(large.isFarShort).toBe(true);
+    const any = new IndexMemory();
+    any.unsealed.add(2 ** 40);
+    expect([any.isShort, any.shortage, any.isFarShort]).toEqual([false, 0, false]);
+  });
+
   it("counts what is in no file as unsealed, beyond a quarter", () => {
     const index = new IndexMemory(100);
     const memory = index.forSegment();

@@ -32,6 +32,8 @@ const MOST_WORK_BYTES = 2 ** 27;
 const UNFILED_SHARE = 1 / 8;
 /** Of the limit: what is in no file beyond it, for files cannot be written then, counts as if it were not sealed. */
 const MOST_UNFILED_SHARE = 1 / 4;
+/** So much more than may be is too much to wait until nobody uses it. */
+const FAR_BYTES = 2 ** 26;
 /** Smaller segments make searches slower, and spare little beside what a process takes without any. */
 const LEAST_WRITTEN_BYTES = 2 ** 27;
 
@@ -89,7 +91,17 @@ export class IndexMemory {
 
   /** So many bytes more would make it short: vectors that are loaded then would be given up at once, and loaded again. */
   isShortWith(bytes: number): boolean {
-    return this.#fixed + this.unsealed.bytes + bytes > this.#limit * (1 - PARTS_SHARE);
+    return this.#beyond + bytes > 0;
+  }
+
+  /** Bytes by which it is short. */
+  get shortage(): number {
+    return Math.max(0, this.#beyond);
+  }
+
+  /** It is short by so much that the process takes clearly more than it was given. */
+  get isFarShort(): boolean {
+    return this.#beyond > Math.min(FAR_BYTES, this.#limit * PARTS_SHARE);
   }
 
   /** Too much of what was sealed is in no file yet. */
@@ -146,8 +158,12 @@ export class IndexMemory {
   }
 
   get #fixed(): number {
-    const { vectors, codes, copies, unfiled } = this.#taken;
-    return vectors + codes + copies + unfiled;
+    return keptBytes(this.#taken);
+  }
+
+  /** Of all that is taken but for parts of files, what these leave no room to; negative: so much is left. */
+  get #beyond(): number {
+    return this.#fixed + this.unsealed.bytes - this.#limit * (1 - PARTS_SHARE);
   }
 
   #countUnfiled(): void {
@@ -278,6 +294,11 @@ export class SegmentMemory {
     this.#pinned.clear();
     for (const kind of KINDS) this.giveBack(kind);
   }
+}
+
+/** What is in memory until its segment is closed or opened anew. */
+export function keptBytes({ vectors, codes, copies, unfiled }: Readonly<Record<MemoryKind, number>>): number {
+  return vectors + codes + copies + unfiled;
 }
 
 function nothingTaken(): Record<MemoryKind, number> {
