@@ -30,6 +30,11 @@ export async function openCatalog(
 ): Promise<Catalog> {
   const isNew = !folder.hasCatalog;
   prepareDataFormat(folder);
+  if (folder.isCache)
+    throw new SheafError(
+      "failed_precondition",
+      `${folder.path} is the cache of a server with a database: give it --database, or name another folder`,
+    );
   const expected = hadCatalog(folder) || !folder.collectionIds().next().done;
   if (expected && !folder.hasCatalog) throw refused("it is missing or empty");
   try {

@@ -43,10 +43,15 @@ export interface FolderCompactionOptions {
   readonly onStore?: (store: CompactedStore, total: number) => void;
 }
 
-/** Throws `failed_precondition` for a folder that is none of Sheaf's, or in use, and where its catalog is damaged. */
+/** Throws `failed_precondition` for a folder that is none of Sheaf's, or a cache, or in use, and where its catalog is damaged. */
 export async function compactFolder(options: FolderCompactionOptions): Promise<FolderCompaction> {
   const folder = new DataFolder(options.dataFolder);
   checkDataFormat(folder);
+  if (folder.isCache)
+    throw new SheafError(
+      "failed_precondition",
+      `${folder.path} is the cache of a server with a database: to have it take less room, stop the server and remove the folder`,
+    );
   const usedBy = runningServer(folder.lockFile);
   if (usedBy !== null) return { stores: [], withoutStore: 0, usedBy };
   const lock = await acquireDataLock(folder.lockFile);

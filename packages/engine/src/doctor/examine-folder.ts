@@ -25,6 +25,8 @@ export interface FolderExamination {
   readonly records: number;
   /** Which process uses the folder, whose catalog and collections were not looked at then; `null`: none does. */
   readonly usedBy: string | null;
+  /** It is the cache of a server with a database, of which nothing was looked at. */
+  readonly isCache: boolean;
 }
 
 export interface FolderExaminationOptions {
@@ -41,6 +43,16 @@ export async function examineFolder({
   const folder = new DataFolder(dataFolder);
   checkDataFormat(folder);
   const findings = [...examineDisk(folder, diskReserve)];
+  if (folder.isCache) {
+    findings.push({
+      severity: "note",
+      subject: folder.path,
+      problem: "it is the cache of a server with a database, which keeps all that it holds",
+      remedy:
+        "nothing to do: what is lost or damaged here is read again; with its server stopped, the folder may be removed",
+    });
+    return { findings, collections: 0, records: 0, usedBy: null, isCache: true };
+  }
   const server = runningServer(folder.lockFile);
   if (server !== null) {
     findings.push({
@@ -49,7 +61,7 @@ export async function examineFolder({
       problem: `a server uses the folder (${server}), so catalog and collections were not looked at`,
       remedy: "stop the server and run this again",
     });
-    return { findings, collections: 0, records: 0, usedBy: server };
+    return { findings, collections: 0, records: 0, usedBy: server, isCache: false };
   }
   const examiner = new Examiner(folder);
   try {
@@ -118,7 +130,8 @@ class Examiner {
       const unnamed = { id, name: id, ...NOWHERE };
       records += (await this.#process.ask("examineCollection", unnamed)).records;
     }
-    return { findings, collections: catalog.collections.length + saved.length, records, usedBy: null };
+    const collections = catalog.collections.length + saved.length;
+    return { findings, collections, records, usedBy: null, isCache: false };
   }
 
   async #examine(known: KnownCollection): Promise<Examination> {

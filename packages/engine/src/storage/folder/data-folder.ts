@@ -58,6 +58,11 @@ export class DataFolder {
     return join(this.catalog, "data.mdb");
   }
 
+  /** Of a server with a database, which keeps the catalog and the records. */
+  get isCache(): boolean {
+    return existsSync(this.cacheFile) && !this.hasCatalog;
+  }
+
   /** There is a file, and it is not empty. */
   get hasCatalog(): boolean {
     const file = this.catalogFile;

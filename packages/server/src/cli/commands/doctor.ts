@@ -32,7 +32,7 @@ export const doctor: Command = {
     { flags: "--json", doc: "Print the result as JSON." },
   ],
   notes:
-    "The folder is not changed. Exit code 0: nothing, or notes only; 1: damage was found, or a warning (of a " +
+    "The folder is not changed. The cache of a server with a database is not checked, and called one. Exit code 0: nothing, or notes only; 1: damage was found, or a warning (of a " +
     "healthy folder), or --salvage could not read a record; 3: a server uses the folder, and nothing was checked or saved.",
   run: (options) => (options["salvage"] === undefined ? examine(options) : save(options, options["salvage"])),
 };
@@ -45,8 +45,8 @@ async function examine(options: OptionTexts): Promise<number> {
   const examined = await examineFolder({ dataFolder, diskReserve });
   const findings = [...(await examineRootKey(dataFolder)), ...examined.findings];
   const isSound = findings.every(({ severity }) => severity !== "damage");
-  // Of a folder in use the collections were not looked at: nobody can say that it is healthy, nor that it is not.
-  const healthy = examined.usedBy === null ? isSound : null;
+  // Of a folder in use, or a cache, the collections were not looked at: nobody can say that it is healthy, nor that it is not.
+  const healthy = examined.usedBy === null && !examined.isCache ? isSound : null;
   if (options["json"] === undefined) print(dataFolder, { ...examined, findings });
   else console.log(JSON.stringify({ healthy, dataFolder, ...examined, findings }, null, 2));
   if (examined.usedBy !== null) return IN_USE;
@@ -114,12 +114,16 @@ async function examineRootKey(dataFolder: string): Promise<readonly Finding[]> {
 }
 
 function print(dataFolder: string, examined: FolderExamination): void {
-  const { findings, collections, records, usedBy } = examined;
+  const { findings, collections, records, usedBy, isCache } = examined;
   for (const { severity, subject, problem, remedy } of findings) {
     console.log(`${severity}: ${subject}: ${problem}\n  what to do: ${remedy}`);
   }
   if (usedBy !== null) {
     console.log(`${dataFolder}: in use by ${usedBy}; not checked`);
+    return;
+  }
+  if (isCache) {
+    console.log(`${dataFolder}: a cache; not checked`);
     return;
   }
   const counted = `${several(collections, "collection")} with ${several(records, "record")} that can be read`;
