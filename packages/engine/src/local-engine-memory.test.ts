@@ -48,16 +48,16 @@ describe("an engine whose collections do not fit the memory of their indexes", {
   it("closes those that nobody uses, the least recently used first, and answers as before", async () => {
     const refs = await filled(COLLECTIONS);
     const { codes } = await sizes(refs[0]!);
-    // Three of them in three quarters.
-    const indexMemory = (codes * 3.5) / 0.75 / 0.75;
+    // Two of them in three quarters, with magnitudes; some more without, which are left away where memory is short.
+    const indexMemory = (codes * 2) / 0.75 / 0.75;
     const engine = await folder.open(INDEX, { indexMemory });
     for (const ref of refs) expect(await nearest(engine, ref, 7)).toEqual(expected(ALL, 7));
     await expect
       .poll(async () => kept(await engine.statistics()), { timeout: 60_000 })
-      .toBeLessThan(4 * codes);
+      .toBeLessThan(2 * codes);
     const { openCollections } = await engine.statistics();
-    expect(openCollections).toBe(3);
-    expect(await engine.statistics()).toMatchObject({ indexCodeBytes: 3 * codes });
+    expect(openCollections).toBeGreaterThan(1);
+    expect(openCollections).toBeLessThan(COLLECTIONS);
     // What was used last is open.
     expect(await nearest(engine, refs.at(-1)!, 9)).toEqual(expected(ALL, 9));
     expect(await engine.statistics()).toMatchObject({ openCollections });
@@ -66,7 +66,9 @@ describe("an engine whose collections do not fit the memory of their indexes", {
       expect(await engine.indexingStatus(ref)).toEqual({ indexedOperations: ROWS, totalOperations: ROWS });
     }
     await write(engine, refs[0]!, "add", row(ROWS));
-    await expect.poll(async () => (await engine.statistics()).openCollections, { timeout: 60_000 }).toBe(3);
+    await expect
+      .poll(async () => (await engine.statistics()).openCollections, { timeout: 60_000 })
+      .toBeLessThan(COLLECTIONS);
     for (const ref of refs) {
       const rows = ref === refs[0] ? [...ALL, ROWS] : ALL;
       expect(await nearest(engine, ref, ROWS)).toEqual(expected(rows, ROWS));

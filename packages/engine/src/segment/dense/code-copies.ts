@@ -122,7 +122,7 @@ export class CodeCopies {
    */
   #hasFree(chunks: number, askedBefore: number): boolean {
     while (this.#free.length < chunks && this.#made < this.#chunks) {
-      if (this.#memory?.take("copies", this.#rows.chunkBytes) === false) break;
+      if (!this.#hasRoom()) break;
       this.#free.push(this.#made++ * COPIED_PER_CALL);
     }
     if (chunks > this.#made) return false;
@@ -134,6 +134,13 @@ export class CodeCopies {
       this.#free.push(...rows);
     }
     return true;
+  }
+
+  /** For a chunk, which must not make others give up what they have. */
+  #hasRoom(): boolean {
+    const memory = this.#memory;
+    const bytes = this.#rows.chunkBytes;
+    return memory === null || (!memory.isShortWith(bytes) && memory.take("copies", bytes));
   }
 }
 
