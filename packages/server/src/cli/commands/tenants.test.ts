@@ -27,6 +27,13 @@ describe("sheaf tenants", () => {
     expect(await run("collections", "create", "notes", "--tenant", "bare")).toBe(0);
   });
 
+  it("makes no tenant where its database cannot have that name", async () => {
+    expect(await run("tenants", "create", "half", "--database", "x")).toBe(2);
+    expect(errors.join("\n")).toContain("--database: Expected a name");
+    expect(await run("tenants", "list")).toBe(0);
+    expect(out.join("\n")).not.toContain("half");
+  });
+
   it("names the command that makes an absent tenant", async () => {
     expect(await run("databases", "create", "db1", "--tenant", "no one")).toBe(1);
     expect(await run("collections", "create", "notes", "--tenant", "nobody")).toBe(1);

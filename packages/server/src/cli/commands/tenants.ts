@@ -6,7 +6,7 @@ import {
   type SheafClient,
   type TenantUsage,
 } from "@sheaf/client";
-import { DEFAULT_DATABASE, DEFAULT_TENANT } from "@sheaf/protocol";
+import { DEFAULT_DATABASE, DEFAULT_TENANT, parseName } from "@sheaf/protocol";
 import type { Command, CommandOption, OptionTexts } from "../command.ts";
 import { byteCount } from "../byte-count.ts";
 import { SERVER_OPTIONS, withServer } from "../server-request.ts";
@@ -33,6 +33,8 @@ export const tenantsCreate: Command = {
   ],
   async run(options, [name = ""]) {
     const { database } = options;
+    // Before the tenant is made, which would stay.
+    if (database !== undefined) parseName(database, "--database");
     await withServer(options, async (client) => {
       await make(options, () => client.createTenant({ name }));
       if (database !== undefined)
