@@ -87,6 +87,9 @@ export interface CollectionName extends DatabaseRef {
   readonly name: string;
 }
 
+/** Where it has an id, what has the name by now under another one stays, and that is a 404. */
+export type ToDelete<T extends DatabaseRef> = T & { readonly id?: string };
+
 /**
  * Records of a read: those of consecutive lists, of which the last may go on in the next batch. Together the batches
  * have every list. A batch is about a MiB, or one record beyond; the first of a read is never larger.
@@ -230,17 +233,17 @@ export interface Engine {
   /** By name, ascending. */
   listTenants(page: ListPage): Promise<ListBatch<Tenant>>;
   /** 409 if another tenant has the resource name. */
-  updateTenant(name: string, resourceName: string): Promise<void>;
+  updateTenant(name: string, resourceName: string, options?: EngineOptions): Promise<void>;
   /** Name of the tenant with this resource name, else of the one with this name; `null`: neither. */
   resolveTenant(resourceName: string): Promise<string | null>;
   /** Removes its databases and their collections too. */
-  deleteTenant(name: string): Promise<void>;
+  deleteTenant(name: string, options?: EngineOptions): Promise<void>;
 
   createDatabase(ref: DatabaseRef): Promise<void>;
   getDatabase(ref: DatabaseRef): Promise<Database>;
   /** By name, ascending. */
   listDatabases(tenant: string, page: ListPage): Promise<ListBatch<Database>>;
-  deleteDatabase(ref: DatabaseRef): Promise<void>;
+  deleteDatabase(ref: ToDelete<DatabaseRef>, options?: EngineOptions): Promise<void>;
 
   /** Nothing is made after an abort. */
   createCollection(request: CreateCollection, options?: EngineOptions): Promise<Collection>;
@@ -251,7 +254,7 @@ export interface Engine {
   countCollections(ref: DatabaseRef): Promise<number>;
   /** In the order of `listCollections`; opens none of them. */
   collectionUsage(ref: DatabaseRef, page: ListPage): Promise<ListBatch<CollectionUsage>>;
-  updateCollection(ref: CollectionRef, change: UpdateCollection): Promise<void>;
+  updateCollection(ref: CollectionRef, change: UpdateCollection, options?: EngineOptions): Promise<void>;
   /**
    * Remembers the models that vectors of the collection are about to be made with, and gives all that it remembers.
    * What is known of a model already stays as it is, so of two writers that come first at once, one finds the other's.
@@ -259,7 +262,7 @@ export interface Engine {
   rememberModels(ref: CollectionRef, models: readonly ModelIdentity[]): Promise<CollectionModels>;
   /** The same, but what is known of a model already is replaced. */
   acceptModels(ref: CollectionRef, models: readonly ModelIdentity[]): Promise<CollectionModels>;
-  deleteCollection(name: CollectionName): Promise<void>;
+  deleteCollection(name: ToDelete<CollectionName>, options?: EngineOptions): Promise<void>;
   /**
    * A new collection like this one, with its records as they are at one moment; readers and writers go on meanwhile.
    * 409 for a name that is taken, 422 for a fork too many. Nothing is made after an abort.
@@ -285,7 +288,7 @@ export interface Engine {
   backupProgress(): Promise<BackupProgress | null>;
 
   /** Removes everything and makes `default_tenant` and `default_database` again. */
-  reset(): Promise<void>;
+  reset(options?: EngineOptions): Promise<void>;
 
   /** Durable when it resolves, whole or not at all; the next read sees it. */
   write(ref: CollectionRef, request: WriteRequest, options?: EngineOptions): Promise<void>;

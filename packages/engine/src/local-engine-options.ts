@@ -80,11 +80,18 @@ export interface LocalEngineOptions {
   readonly purgeAfterMs?: number;
 }
 
+export type CallersWait = () => Promise<unknown> | undefined;
+
 /** Without the lock, as the engine host opens it. */
 export interface OpenOptions extends LocalEngineOptions, CollectionListeners {
   /** Told several times a second of a catalog that other servers change. */
   readonly onCatalog?: (report: CatalogReport) => void;
   readonly onClosed?: () => void;
+  /**
+   * Settles once every call that nobody waits for any more was aborted; `undefined`: they were. Asked before what other servers
+   * may do in its place is done, with a database.
+   */
+  readonly callersWait?: CallersWait;
   /** Of the lock of the data folder: processes that write there hold it, too. */
   readonly lockFd?: number;
 }

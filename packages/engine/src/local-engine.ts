@@ -59,6 +59,7 @@ import type {
   ListPage,
   ResultBatch,
   StoredKey,
+  ToDelete,
   TokenUsage,
 } from "./engine.ts";
 import type { SelectedRecords } from "./query/partitioned/read-partitions.ts";
@@ -153,16 +154,16 @@ export class LocalEngine implements Engine {
     return this.#catalog.tenants(page);
   }
 
-  updateTenant(name: string, resourceName: string): Promise<void> {
-    return this.#catalog.updateTenant(name, resourceName);
+  updateTenant(name: string, resourceName: string, options?: EngineOptions): Promise<void> {
+    return this.#catalog.updateTenant(name, resourceName, options?.signal);
   }
 
   async resolveTenant(resourceName: string): Promise<string | null> {
     return this.#catalog.tenantOfResource(resourceName);
   }
 
-  async deleteTenant(name: string): Promise<void> {
-    await this.#discard(await this.#catalog.deleteTenant(name));
+  async deleteTenant(name: string, options?: EngineOptions): Promise<void> {
+    await this.#discard(await this.#catalog.deleteTenant(name, options?.signal));
   }
 
   createDatabase(ref: DatabaseRef): Promise<void> {
@@ -177,14 +178,14 @@ export class LocalEngine implements Engine {
     return this.#catalog.databases(tenant, page);
   }
 
-  async deleteDatabase(ref: DatabaseRef): Promise<void> {
-    await this.#discard(await this.#catalog.deleteDatabase(ref));
+  async deleteDatabase(ref: ToDelete<DatabaseRef>, options?: EngineOptions): Promise<void> {
+    await this.#discard(await this.#catalog.deleteDatabase(ref, options?.signal));
   }
 
   async createCollection(request: CreateCollection, options?: EngineOptions): Promise<Collection> {
     throwIfAborted(options?.signal);
     requireUndivided(request.schema, this.#parts.logs !== null);
-    const made = await this.#catalog.createCollection(request);
+    const made = await this.#catalog.createCollection(request, options?.signal);
     if (partitionsOf(made.schema) > 1) await createLog(made, this.#parts);
     return made;
   }
@@ -210,8 +211,8 @@ export class LocalEngine implements Engine {
     return collectionUsage(this.#catalog, this.#pool, ref, page);
   }
 
-  async updateCollection(ref: CollectionRef, change: UpdateCollection): Promise<void> {
-    await this.#calls.update(ref, change);
+  updateCollection(ref: CollectionRef, change: UpdateCollection, options?: EngineOptions): Promise<void> {
+    return this.#calls.update(ref, change, options?.signal);
   }
 
   rememberModels(ref: CollectionRef, models: readonly ModelIdentity[]): Promise<CollectionModels> {
@@ -222,8 +223,8 @@ export class LocalEngine implements Engine {
     return this.#catalog.acceptModels(ref, models);
   }
 
-  async deleteCollection(name: CollectionName): Promise<void> {
-    await this.#discard([await this.#catalog.deleteCollection(name)]);
+  async deleteCollection(name: ToDelete<CollectionName>, options?: EngineOptions): Promise<void> {
+    await this.#discard([await this.#catalog.deleteCollection(name, options?.signal)]);
   }
 
   async listKeys(page: ListPage): Promise<ListBatch<StoredKey>> {
@@ -273,8 +274,8 @@ export class LocalEngine implements Engine {
     return this.#backups.progress;
   }
 
-  async reset(): Promise<void> {
-    await this.#discard(await this.#catalog.reset());
+  async reset(options?: EngineOptions): Promise<void> {
+    await this.#discard(await this.#catalog.reset(options?.signal));
   }
 
   async forkCollection(ref: CollectionRef, newName: string, options?: EngineOptions): Promise<Collection> {
@@ -293,11 +294,13 @@ export class LocalEngine implements Engine {
   }
 
   commit(ref: CollectionRef, request: CommitRequest, options?: EngineOptions): Promise<CommitResult> {
-    return this.#calls.use(ref, options, (collection) => commitTo(collection, ref, request, this.#catalog));
+    return this.#calls.use(ref, options, (collection, signal) =>
+      commitTo(collection, ref, request, { catalog: this.#catalog, signal }),
+    );
   }
 
   write(ref: CollectionRef, request: WriteRequest, options?: EngineOptions): Promise<void> {
-    return this.#calls.use(ref, options, (collection) => collection.write(request), "records");
+    return this.#calls.use(ref, options, (opened, signal) => opened.write(request, signal), "records");
   }
 
   writeAsGiven(ref: CollectionRef, request: WriteRequest, options?: EngineOptions): Promise<boolean> {
@@ -348,7 +351,7 @@ export class LocalEngine implements Engine {
     selected: SelectedRecords,
     options?: EngineOptions,
   ): Promise<number | null> {
-    return this.#calls.use(ref, options, (collection) => collection.deleteSelected(selected));
+    return this.#calls.use(ref, options, (collection, signal) => collection.deleteSelected(selected, signal));
   }
 
   /** Collections with writes since their last checkpoint, before a crash or now. */

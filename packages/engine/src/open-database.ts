@@ -30,7 +30,7 @@ import { PostgresCatalogStore } from "./storage/postgres/postgres-catalog-store.
 import { PostgresCommitLog } from "./storage/postgres/postgres-commit-log.ts";
 import { POSTGRES_LIMITS, PostgresDatabase } from "./storage/postgres/postgres-database.ts";
 
-type DatabaseOptions = Pick<OpenOptions, "quotas" | "archive" | "objects" | "index" | "log">;
+type DatabaseOptions = Pick<OpenOptions, "quotas" | "archive" | "objects" | "index" | "log" | "callersWait">;
 
 /** One commits, another one reads. */
 const LEAST_FOR_CATALOG = 2;
@@ -67,7 +67,7 @@ export async function openDatabase(
   const owner = objects && ownerOf(objects, manifests, health);
   await owner?.require().catch((error: unknown) => refuseStranger(error, databases, options));
   const store = new PostgresCatalogStore(databases[0]);
-  const catalog = await openSharedCatalog(folder, store, { quotas });
+  const catalog = await openSharedCatalog(folder, store, { quotas, callersWait: options.callersWait });
   const { maxLogBytes, appendAttempts, checkpointAfterBytes, checkpointQuietMs } = settings;
   const log = new PostgresCommitLog(databases[1], maxLogBytes);
   if (objects === undefined) await requireNoObjects(manifests, [catalog, log]);
@@ -82,6 +82,7 @@ export async function openDatabase(
   const limits = { checkpointAfterBytes, checkpointQuietMs, maxLogBytes, appendAttempts };
   const logs = new CollectionLogs(log, {
     ...{ most: quotas, ...limits, files, isLeft, changesNothing: role === "index" },
+    callersWait: options.callersWait,
     // What an index is made of is read as a whole anyway.
     coldFromBytes: role === "index" ? Infinity : objects?.coldFromBytes,
   });

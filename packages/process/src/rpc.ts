@@ -37,7 +37,10 @@ type Frame =
   | { readonly type: "ended"; readonly id: number }
   | { readonly type: "event"; readonly name: string; readonly value: unknown }
   | { readonly type: "ping" }
-  | { readonly type: "pong" };
+  | { readonly type: "pong" }
+  /** Has the calling side say the number: it still waits for all that it has sent before, and has not cancelled. */
+  | { readonly type: "still"; readonly number: number }
+  | { readonly type: "waits"; readonly number: number };
 
 type CallFrame = Extract<Frame, { type: "call" }>;
 type ResultFrame = Extract<Frame, { type: "result" }>;
@@ -85,6 +88,8 @@ export interface RpcClientHooks {
   readonly onEvent?: ((name: string, value: unknown) => void) | undefined;
   /** Hears the result of a call that was cancelled after the other side had answered it. */
   readonly onUnclaimed?: ((value: unknown) => void) | undefined;
+  /** Awaited before this side says that it still waits: it may call for others. */
+  readonly beforeSign?: (() => Promise<unknown> | undefined) | undefined;
 }
 
 export class RpcClient {
@@ -221,11 +226,17 @@ export class RpcClient {
     this.#heard++;
     if (frame.type === "event") hooks.onEvent?.(frame.name, frame.value);
     else if (frame.type === "near" && this.#pending.has(frame.id)) this.#wait.begin(EXPECTED_ANSWER_MS);
+    else if (frame.type === "still") void this.#sayThatWaits(frame.number, hooks);
     else if (frame.type === "result" && frame.packed !== undefined)
       void this.#unpack(frame, frame.packed, hooks);
     else if (frame.type === "result" || frame.type === "error" || frame.type === "ended") {
       this.#hearAnswer(frame, hooks);
     }
+  }
+
+  async #sayThatWaits(number: number, { beforeSign }: RpcClientHooks): Promise<void> {
+    await beforeSign?.();
+    this.#channel.send({ type: "waits", number } satisfies Frame);
   }
 
   /** Whether anybody still waits for it or not: `onUnclaimed` has to hear of it in that case. */
@@ -278,6 +289,8 @@ export interface RpcServerHooks {
   readonly onAnswered?: () => void;
   /** Whether the handler of the method hands packed arguments on, and looks into none: they are not unpacked for it. */
   readonly relays?: (method: string) => boolean;
+  /** Hears the number that `askCallers` was given. */
+  readonly onSign?: (number: number) => void;
 }
 
 export class RpcServer {
@@ -290,7 +303,7 @@ export class RpcServer {
   readonly #running = new Map<number, Cancellation>();
 
   constructor(channel: Channel, handler: RpcHandler, hooks: RpcServerHooks) {
-    const { onUnexpected, ownerOf = () => "", onAnswered = () => {}, relays = () => false } = hooks;
+    const { onUnexpected, ownerOf = () => "", onAnswered = () => {}, relays = () => false, onSign } = hooks;
     this.#channel = channel;
     this.#handler = handler;
     this.#onUnexpected = onUnexpected;
@@ -310,6 +323,7 @@ export class RpcServer {
       if (frame.type === "call") times.end(EXPECTED_CALL);
       if (frame.type === "ping") channel.send({ type: "pong" } satisfies Frame);
       else if (frame.type === "call") void this.#answer(frame);
+      else if (frame.type === "waits") onSign?.(frame.number);
       else if (frame.type === "cancel") {
         this.#running.get(frame.id)?.abort(new SheafError("cancelled", "the request was cancelled"));
       }
@@ -319,6 +333,11 @@ export class RpcServer {
   /** Calls whose answers are not handed to the channel yet. */
   get running(): number {
     return this.#running.size;
+  }
+
+  /** Has the other side say the number once it has said all that it has to say of its calls until now. */
+  askCallers(number: number): void {
+    this.#channel.send({ type: "still", number } satisfies Frame);
   }
 
   /** Nobody waits for an answer any more. */

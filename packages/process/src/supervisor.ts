@@ -37,6 +37,8 @@ export interface SupervisorOptions {
   readonly onEvent?: (name: string, value: unknown) => void;
   /** Hears the result of a call that was cancelled after the child had answered it. */
   readonly onUnclaimed?: (value: unknown) => void;
+  /** As `RpcClientHooks` has it. */
+  readonly beforeSign?: () => Promise<unknown> | undefined;
   /** Called for every unexpected death, before the restart. */
   readonly onDeath?: (death: ChildDeath) => void;
   /** `false`: stay down after a death until `start` is called again. */
@@ -152,6 +154,7 @@ export class ChildSupervisor {
     const client: RpcClient = new RpcClient(channel, {
       closedError: () => this.#unavailable(),
       onUnclaimed: this.#options.onUnclaimed,
+      beforeSign: this.#options.beforeSign,
       onEvent: (name, value) => {
         // The socket may deliver a dead child's last frames after its exit, or its first ones after a close.
         if (this.#client !== client || this.#closed) return;

@@ -8,6 +8,8 @@ export interface CatalogOptions {
   readonly shares?: boolean;
   /** Whether no new collection should have this id. */
   readonly avoid?: ((id: string) => boolean) | undefined;
+  /** As of an engine. */
+  readonly callersWait?: (() => Promise<unknown> | undefined) | undefined;
   /** Id of the data folder, where other servers write the same catalog. */
   readonly cache?: string;
 }

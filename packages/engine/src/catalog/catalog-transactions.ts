@@ -4,8 +4,9 @@
  * that fails then drops out alone. An action may therefore run several times, and must do nothing but read and write its
  * transaction.
  */
-import { SheafError } from "@sheaf/protocol";
+import { type CancelSignal, SheafError, throwIfAborted } from "@sheaf/protocol";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import type { CatalogOptions } from "./catalog-options.ts";
 import type { CatalogStore } from "../storage/catalog/catalog-store.ts";
 import { CatalogChanges, CatalogTransaction } from "./catalog-transaction.ts";
 
@@ -20,6 +21,7 @@ const MAX_PAUSE_MS = 64;
 const PLANS = 8;
 
 interface Queued {
+  readonly caller: CancelSignal | undefined;
   /** Returns what resolves its caller. */
   readonly run: (transaction: CatalogTransaction) => Promise<() => void>;
   readonly reject: (error: unknown) => void;
@@ -33,24 +35,34 @@ interface Planned {
 export class CatalogTransactions {
   readonly #store: CatalogStore;
   readonly #onConflict: () => void;
+  readonly #callersWait: NonNullable<CatalogOptions["callersWait"]>;
   readonly #queue: Queued[] = [];
   /** Settles when the queue is empty; `null` while it is. Never rejects. */
   #draining: Promise<void> | null = null;
 
   /** @param onConflict Told where what was planned was not committed. */
-  constructor(store: CatalogStore, onConflict: () => void = () => {}) {
+  constructor(
+    store: CatalogStore,
+    onConflict: () => void = () => {},
+    callersWait: CatalogOptions["callersWait"] = () => undefined,
+  ) {
     this.#store = store;
     this.#onConflict = onConflict;
+    this.#callersWait = callersWait;
   }
 
-  /** Durable when it resolves; where `action` throws, nothing of it is written. 429 where others are always faster. */
-  transact<T>(action: (transaction: CatalogTransaction) => Promise<T>): Promise<T> {
+  /**
+   * Durable when it resolves; where `action` throws, nothing of it is written. 429 where others are always faster.
+   *
+   * @param caller Nothing is planned, or planned again, once it is aborted.
+   */
+  transact<T>(action: (transaction: CatalogTransaction) => Promise<T>, caller?: CancelSignal): Promise<T> {
     return new Promise((resolve, reject) => {
       const run = async (transaction: CatalogTransaction): Promise<() => void> => {
         const value = await action(transaction);
         return () => resolve(value);
       };
-      this.#queue.push({ run, reject });
+      this.#queue.push({ caller, run, reject });
       this.#draining ??= this.#drain();
     });
   }
@@ -112,6 +124,9 @@ export class CatalogTransactions {
   ): Promise<CatalogChanges> {
     const transaction = new CatalogTransaction(this.#store, changes);
     try {
+      // What is read from here on is what the commit depends on.
+      await this.#callersWait();
+      throwIfAborted(action.caller);
       const resolve = await action.run(transaction);
       planned.push({ action, resolve });
       // One alone may be large, and is not copied.

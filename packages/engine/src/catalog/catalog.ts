@@ -4,6 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import {
+  type CancelSignal,
   type Collection,
   type CollectionModels,
   type CollectionRef,
@@ -13,11 +14,10 @@ import {
   type Database,
   type JsonObject,
   type ModelIdentity,
-  SheafError,
   type Tenant,
   type UpdateCollection,
 } from "@sheaf/protocol";
-import type { CollectionName, DatabaseRef, ListBatch, ListPage } from "../engine.ts";
+import type { CollectionName, DatabaseRef, ListBatch, ListPage, ToDelete } from "../engine.ts";
 import type { CatalogStore } from "../storage/catalog/catalog-store.ts";
 import { newStoreId } from "../storage/new-store-id.ts";
 import { type CollectionEntry, toCollection } from "./catalog-codec.ts";
@@ -57,6 +57,7 @@ import {
   insertDatabase,
   listDatabases,
   removeDatabase,
+  requireDatabase,
 } from "./database-entries.ts";
 import { decodingOnce } from "./decoded-collections.ts";
 import { addFork, forkEdges, requireForkRoom } from "./fork-trees.ts";
@@ -102,11 +103,11 @@ export class Catalog {
   readonly #decode = decodingOnce();
 
   private constructor(store: CatalogStore, options: CatalogOptions) {
-    const { quotas = NO_CATALOG_QUOTAS, shares = false, cache, avoid } = options;
+    const { quotas = NO_CATALOG_QUOTAS, shares = false, cache, avoid, callersWait } = options;
     [this.#shared, this.#avoid] = [shares, avoid];
     this.#store = store;
     this.#counts = new TenantCounts(quotas);
-    this.#transactions = new CatalogTransactions(store, () => this.#counts.forget());
+    this.#transactions = new CatalogTransactions(store, () => this.#counts.forget(), callersWait);
     this.#known = new LookupCache(store);
     this.keys = new KeyCatalog(store, this.#transactions, quotas.keys);
     this.checkpoints = new CheckpointCatalog(store, this.#transactions, { decode: this.#decode, cache });
@@ -151,8 +152,8 @@ export class Catalog {
   }
 
   /** 409 if another tenant has the resource name. */
-  updateTenant(name: string, resourceName: string): Promise<void> {
-    return this.#transactions.transact((transaction) => renameTenant(transaction, name, resourceName));
+  updateTenant(name: string, resourceName: string, caller?: CancelSignal): Promise<void> {
+    return this.#transactions.transact((changes) => renameTenant(changes, name, resourceName), caller);
   }
 
   /** The tenant with this resource name, else the one with this name; `null`: neither. */
@@ -161,7 +162,7 @@ export class Catalog {
   }
 
   /** Ids of the collections that went with it. */
-  deleteTenant(name: string): Promise<readonly string[]> {
+  deleteTenant(name: string, caller?: CancelSignal): Promise<readonly string[]> {
     return this.#change(async (transaction) => {
       await requireTenant(transaction, name);
       await removeKeysBoundTo(transaction, name, null);
@@ -170,7 +171,7 @@ export class Catalog {
         for (const id of await this.#removeDatabase(transaction, database)) ids.push(id);
       await removeTenant(transaction, name);
       return ids;
-    });
+    }, caller);
   }
 
   /** 404 for a tenant that is not there, 409 if there is such a database already. */
@@ -194,16 +195,15 @@ export class Catalog {
   }
 
   /** Ids of the collections that went with it. */
-  deleteDatabase(ref: DatabaseRef): Promise<readonly string[]> {
+  deleteDatabase(ref: ToDelete<DatabaseRef>, caller?: CancelSignal): Promise<readonly string[]> {
     return this.#change(async (transaction) => {
-      const database = await findDatabase(transaction, ref);
-      if (database === null) throw new SheafError("not_found", `Database [${ref.database}] not found`);
+      const database = await requireDatabase(transaction, ref);
       await removeKeysBoundTo(transaction, ref.tenant, ref.database);
       return this.#removeDatabase(transaction, database);
-    });
+    }, caller);
   }
 
-  createCollection(request: CreateCollection): Promise<Collection> {
+  createCollection(request: CreateCollection, caller?: CancelSignal): Promise<Collection> {
     const { name, tenant, database, metadata, configuration, schema } = request;
     return this.#change(async (transaction) => {
       const owner = await findDatabase(transaction, request);
@@ -218,7 +218,7 @@ export class Catalog {
       });
       await transaction.requireRoom(CHANGE_BYTES + bytes);
       return toCollection(entry);
-    });
+    }, caller);
   }
 
   /** Throws what `createFork` would, before anything is copied. */
@@ -320,7 +320,7 @@ export class Catalog {
   }
 
   /** Its schema from then on. */
-  updateCollection(ref: CollectionRef, change: UpdateCollection): Promise<JsonObject> {
+  updateCollection(ref: CollectionRef, change: UpdateCollection, caller?: CancelSignal): Promise<JsonObject> {
     return this.#transactions.transact(async (transaction) => {
       const entry = await requireCollection(transaction, ref);
       const { name = entry.name, schema = entry.schema } = change;
@@ -329,7 +329,7 @@ export class Catalog {
       const bytes = putCollection(transaction, { ...entry, name, metadata, configuration, schema });
       await transaction.requireRoom(CHANGE_BYTES + bytes);
       return schema;
-    });
+    }, caller);
   }
 
   /** What the collection remembers of its models, with those of these that it did not know. */
@@ -343,16 +343,16 @@ export class Catalog {
   }
 
   /** Its id. */
-  deleteCollection(name: CollectionName): Promise<string> {
+  deleteCollection(name: ToDelete<CollectionName>, caller?: CancelSignal): Promise<string> {
     return this.#change(async (transaction) => {
-      const entry = await requireCollectionByName(transaction, name);
+      const entry = await requireCollectionByName(transaction, name, name.id);
       await removeCollection(transaction, this.#counts, entry);
       return entry.id;
-    });
+    }, caller);
   }
 
   /** Removes everything but the defaults; ids of all collections there were. */
-  reset(): Promise<readonly string[]> {
+  reset(caller?: CancelSignal): Promise<readonly string[]> {
     return this.#change(async (transaction) => {
       const next = await nextNumber(transaction);
       const ids = await collectionIds(transaction);
@@ -360,12 +360,12 @@ export class Catalog {
       this.#counts.forget();
       await this.#putDefaults(transaction, next);
       return ids;
-    });
+    }, caller);
   }
 
   /** A transaction that makes or removes databases or collections. */
-  #change<T>(action: (transaction: CatalogTransaction) => Promise<T>): Promise<T> {
-    return this.#transactions.transact((transaction) => this.#counts.change(() => action(transaction)));
+  #change<T>(action: (transaction: CatalogTransaction) => Promise<T>, caller?: CancelSignal): Promise<T> {
+    return this.#transactions.transact((changes) => this.#counts.change(() => action(changes)), caller);
   }
 
   #changeModels(

@@ -90,13 +90,16 @@ export function findCollectionByName(
   return readBehind(view, nameKey(idBytes(databaseId), name));
 }
 
+/** @param id Of the only one that is meant, where it is known. */
 export async function requireCollectionByName(
   view: CatalogView,
   name: CollectionName,
+  id?: string,
 ): Promise<CollectionEntry> {
   const owner = await findDatabase(view, name);
   const entry = owner === null ? null : await findCollectionByName(view, owner.id, name.name);
-  if (entry === null) throw new SheafError("not_found", `Collection [${name.name}] does not exist`);
+  if (entry === null || (id !== undefined && id !== entry.id))
+    throw new SheafError("not_found", `Collection [${name.name}] does not exist`);
   return entry;
 }
 

@@ -1,7 +1,7 @@
 /** Databases of tenants in the catalog. */
 import { randomUUID } from "node:crypto";
 import { type Database, SheafError } from "@sheaf/protocol";
-import type { DatabaseRef, ListBatch, ListPage } from "../engine.ts";
+import type { DatabaseRef, ListBatch, ListPage, ToDelete } from "../engine.ts";
 import type { CatalogEntry, CatalogView } from "../storage/catalog/catalog-store.ts";
 import { decodeDatabase, encodeDatabase } from "./catalog-codec.ts";
 import { databaseKey, databasesOf, nameBehind } from "./catalog-keys.ts";
@@ -18,6 +18,17 @@ export async function findDatabase(
   const value = await view.get(key);
   if (value === null) return null;
   return { id: decodeDatabase(value, view.origin(key)).id, name: database, tenant };
+}
+
+/** 404 for one that is not there. */
+export async function requireDatabase(
+  view: CatalogView,
+  { id, ...ref }: ToDelete<DatabaseRef>,
+): Promise<Database> {
+  const database = await findDatabase(view, ref);
+  if (database === null || (id !== undefined && id !== database.id))
+    throw new SheafError("not_found", `Database [${ref.database}] not found`);
+  return database;
 }
 
 /** By name; none for a tenant that does not exist. */

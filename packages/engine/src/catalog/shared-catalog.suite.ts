@@ -1,6 +1,12 @@
 /** Two catalogs over one store, as two servers over one database: neither is told what the other does. */
 import { randomUUID } from "node:crypto";
-import { type CreateCollection, DEFAULT_DATABASE, DEFAULT_TENANT } from "@sheaf/protocol";
+import {
+  Cancellation,
+  type CreateCollection,
+  DEFAULT_DATABASE,
+  DEFAULT_TENANT,
+  SheafError,
+} from "@sheaf/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CatalogStore } from "../storage/catalog/catalog-store.ts";
 import { Catalog } from "./catalog.ts";
@@ -82,6 +88,58 @@ export function sharedCatalogSuite({ name, open: openStores }: SharedCatalogSuit
       };
       const opened = await Catalog.open(second);
       expect((await opened.database(HOME)).name).toBe(DEFAULT_DATABASE);
+    });
+
+    it("delete by name what has the id that is meant, and nothing that was made anew under the name", async () => {
+      const { id } = await one.createCollection(request("notes"));
+      await other.deleteCollection({ ...HOME, name: "notes", id });
+      const again = await other.createCollection(request("notes"));
+      const late = one.deleteCollection({ ...HOME, name: "notes", id });
+      await expect(late).rejects.toMatchObject({ message: "Collection [notes] does not exist" });
+      expect((await one.collectionByName({ ...HOME, name: "notes" })).id).toBe(again.id);
+      const ref = { ...HOME, database: "made-anew" };
+      await one.createDatabase(ref);
+      const first = await one.database(ref);
+      await other.deleteDatabase({ ...ref, id: first.id });
+      await other.createDatabase(ref);
+      await expect(one.deleteDatabase({ ...ref, id: first.id })).rejects.toMatchObject({
+        message: "Database [made-anew] not found",
+      });
+      expect((await one.database(ref)).name).toBe("made-anew");
+    });
+
+    it("change nothing for a caller that has gone, also where they have to plan again", async () => {
+      const [first] = stores;
+      const caller = new Cancellation();
+      const store = first!;
+      await one.createTenant("acme");
+      const commit = store.commit.bind(store);
+      store.commit = async (change) => {
+        store.commit = commit;
+        // The other one is faster, and the caller hears 503 meanwhile.
+        await other.deleteTenant("acme");
+        await other.createTenant("acme");
+        await other.createDatabase({ tenant: "acme", database: "notes" });
+        caller.abort(new SheafError("cancelled", "the caller has gone"));
+        return commit(change);
+      };
+      const late = one.deleteTenant("acme", caller);
+      const beside = one.createTenant("beside");
+      await expect(late).rejects.toMatchObject({ code: "cancelled" });
+      await beside;
+      expect(await one.tenant("acme")).toMatchObject({ name: "acme" });
+      await expect(one.reset(caller)).rejects.toMatchObject({ code: "cancelled" });
+      expect(await one.tenant("beside")).toMatchObject({ name: "beside" });
+    });
+
+    it("hear which callers have gone before they plan", async () => {
+      const [first] = stores;
+      const caller = new Cancellation();
+      const callersWait = async (): Promise<void> => caller.abort(new SheafError("cancelled", "gone"));
+      const asking = await Catalog.open(first!, { cache: randomUUID(), callersWait });
+      await one.createTenant("acme");
+      await expect(asking.deleteTenant("acme", caller)).rejects.toMatchObject({ code: "cancelled" });
+      expect(await one.tenant("acme")).toMatchObject({ name: "acme" });
     });
 
     it("make collections at once, none of them twice and none lost", async () => {

@@ -62,6 +62,51 @@ describe("the engine of a gateway", () => {
     }
   });
 
+  it("has a node delete what had the name, and nothing that was made anew under it while the node was late", async () => {
+    const engine = await createLocalEngine({ dataFolder: temporaryFolder() });
+    onTestFinished(() => engine.close());
+    const meanwhile: (() => Promise<unknown>)[] = [];
+    const late =
+      <T extends readonly unknown[]>(method: (...args: T) => Promise<void>) =>
+      async (...args: T): Promise<void> => {
+        await meanwhile.shift()?.();
+        return method(...args);
+      };
+    const slow = new Proxy(engine, {
+      get(target, name): unknown {
+        if (name === "deleteCollection") return late(target.deleteCollection.bind(target));
+        if (name === "deleteDatabase") return late(target.deleteDatabase.bind(target));
+        const value: unknown = Reflect.get(target, name);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+    const node = await nodeOf(slow);
+    onTestFinished(() => node.listener.close());
+    const gateway = await gatewayOf([node]);
+    onTestFinished(() => gateway.close());
+    const ref = await makeCollection(gateway);
+    const { name } = await gateway.getCollection(ref);
+    const named = { tenant: ref.tenant, database: ref.database, name };
+    const request = { ...named, metadata: null, configuration: {}, schema: {}, getOrCreate: false };
+    meanwhile.push(async () => {
+      await engine.deleteCollection(named);
+      await engine.createCollection(request);
+    });
+    await expect(gateway.deleteCollection(named)).rejects.toMatchObject({ code: "not_found" });
+    const again = await gateway.getCollectionByName(named);
+    expect(again.id).not.toBe(ref.id);
+    await gateway.deleteCollection(named);
+    await expect(gateway.getCollectionByName(named)).rejects.toMatchObject({ code: "not_found" });
+    const database = { tenant: ref.tenant, database: "made-anew" };
+    await gateway.createDatabase(database);
+    meanwhile.push(async () => {
+      await engine.deleteDatabase(database);
+      await engine.createDatabase(database);
+    });
+    await expect(gateway.deleteDatabase(database)).rejects.toMatchObject({ code: "not_found" });
+    expect(await gateway.getDatabase(database)).toMatchObject({ name: "made-anew" });
+  });
+
   it("reads to the end on a node that leaves", async () => {
     const { engine, nodes, gateway } = await open(1);
     const ref = await makeCollection(gateway);

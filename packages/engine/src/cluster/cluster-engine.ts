@@ -29,7 +29,7 @@ import {
 } from "@sheaf/protocol";
 import type { AskedRead, BegunPartition } from "../collection/partitions/asked-partition.ts";
 import type { PartitionQuestion } from "../query/partitioned/partition.ts";
-import type { Engine, EngineOptions, ResultBatch } from "../engine.ts";
+import type { CollectionName, DatabaseRef, Engine, EngineOptions, ResultBatch, ToDelete } from "../engine.ts";
 import type { BackupProgress, MadeBackup } from "../backup/make-backup.ts";
 import type { EngineLog } from "../engine-log.ts";
 import { type EngineMethod, EngineProxy } from "../host/engine-proxy.ts";
@@ -104,6 +104,19 @@ export class ClusterEngine extends EngineProxy {
 
   override backupProgress(): Promise<BackupProgress | null> {
     return Promise.resolve(null);
+  }
+
+  /** The one that has the name now: a node that does it late must not find another one there. */
+  override async deleteCollection(name: ToDelete<CollectionName>, options?: EngineOptions): Promise<void> {
+    const { id } = await this.getCollectionByName(name);
+    return super.deleteCollection({ ...name, id }, options);
+  }
+
+  /** As of a collection. */
+  override async deleteDatabase(ref: ToDelete<DatabaseRef>, options?: EngineOptions): Promise<void> {
+    const known = await this.getDatabase(ref).catch(notFound);
+    // The node says what is missing.
+    return super.deleteDatabase(known === null ? ref : { ...ref, id: known.id }, options);
   }
 
   override get(ref: CollectionRef, request: GetRequest, options?: EngineOptions): Promise<ResultBatch> {
@@ -302,6 +315,11 @@ export class ClusterEngine extends EngineProxy {
     this.#reads.set(cursor, { link, cursor: batch.cursor });
     return { ...batch, cursor };
   }
+}
+
+function notFound(error: unknown): null {
+  if (error instanceof SheafError && error.code === "not_found") return null;
+  throw error;
 }
 
 function isBatch(value: unknown): value is ResultBatch {

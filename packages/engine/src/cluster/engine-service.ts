@@ -12,10 +12,16 @@ interface ServedEngine extends Engine {
   readonly responsive: boolean;
   /** It hands writes to a process of its own, and does not look into them. */
   readonly relaysWrites?: boolean;
+  /** As `PeerService` has it, for an engine that makes changes later than it was asked for them. */
+  readonly heed?: PeerService["heed"];
 }
 
 export function engineService(engine: ServedEngine): PeerService {
-  return { isReady: () => engine.responsive, connect: () => new EngineSession(engine) };
+  return {
+    isReady: () => engine.responsive,
+    connect: () => new EngineSession(engine),
+    heed: (callersWait) => engine.heed?.(callersWait),
+  };
 }
 
 /** Their last argument is the cursor. */
@@ -39,6 +45,9 @@ class EngineSession implements PeerSession {
   constructor(engine: ServedEngine) {
     this.#engine = engine;
   }
+
+  /** What another node does in its place where this one is given up; the rest changes nothing, or does the same twice. */
+  readonly changes = (method: string): boolean => isNodeMethod(method) && NODE_METHODS[method] === "once";
 
   readonly relays = (method: string): boolean => this.#engine.relaysWrites === true && WRITES.has(method);
 

@@ -78,7 +78,7 @@ export class CollectionCalls {
     const { id, schema } = await this.#catalog.collection(ref);
     if (!isStoredAsGiven(schema)) return false;
     const use: OpenedUse = { name: id, signal: options?.signal, needs: "records" };
-    await this.#useKnown(ref, use, options, (collection) => collection.write(request));
+    await this.#useKnown(ref, use, options, (collection, signal) => collection.write(request, signal));
     return true;
   }
 
@@ -100,13 +100,14 @@ export class CollectionCalls {
   }
 
   /** Changes the description, which the collection follows if it is open. */
-  async update(ref: CollectionRef, change: UpdateCollection): Promise<void> {
+  async update(ref: CollectionRef, change: UpdateCollection, caller?: CancelSignal): Promise<void> {
     const { schema } = change;
     // The new schema was made from one that may be older than keys written since.
     const extended = schema && (this.#pool.peek(ref.id)?.extend(schema) ?? schema);
     const committed = await this.#catalog.updateCollection(
       ref,
       extended === undefined ? change : { ...change, schema: extended },
+      caller,
     );
     const open = this.#pool.peek(ref.id);
     // One whose index is not here yet follows with the next call.

@@ -198,13 +198,13 @@ export class OpenCollection {
     return extendSchema(schema, this.#kinds.all) ?? schema;
   }
 
-  async write(request: WriteRequest): Promise<void> {
+  async write(request: WriteRequest, signal?: CancelSignal): Promise<void> {
     const [{ records }, schema] = [request, this.#schema];
     if (records.length === 0) return;
     const way = this.#makeWayFor(records);
     if (way !== undefined) await way;
     const needs = (): readonly PlanNeeds[] => needsOfWrite(request, this.#hasChunks);
-    await this.#track((view) => planWrite(view, request, schema), needs);
+    await this.#track((view) => planWrite(view, request, schema), needs, signal);
   }
 
   async delete(request: DeleteRequest, signal: CancelSignal, times: StageTimes): Promise<number> {
@@ -214,8 +214,8 @@ export class OpenCollection {
   }
 
   /** As `deleteSelected`. */
-  deleteSelected(selected: SelectedRecords): Promise<number | null> {
-    return deleteSelected(this.#deleting, selected);
+  deleteSelected(selected: SelectedRecords, signal: CancelSignal): Promise<number | null> {
+    return deleteSelected(this.#deleting, selected, signal);
   }
 
   /**
@@ -225,6 +225,7 @@ export class OpenCollection {
   async commit(
     observed: ObservedRecords | null,
     operations: readonly CommitOperation[],
+    signal?: CancelSignal,
   ): Promise<CommitResult> {
     const recordCount = countRecords(operations);
     const [schema, hasChunks] = [this.#schema, this.#hasChunks];
@@ -237,13 +238,13 @@ export class OpenCollection {
     if (recordCount === 0) {
       await whenWarm(this.logged);
       if (this.logged?.asked === undefined) runSteps(plan(this.#store));
-      else await this.#commit(plan, needs);
+      else await this.#commit(plan, needs, signal);
       return { firstSequence, recordCount };
     }
     const written = operations.flatMap((each) => (each.kind === "delete" ? [] : each.records));
     const way = this.#makeWayFor(written);
     if (way !== undefined) await way;
-    await this.#track(plan, needs);
+    await this.#track(plan, needs, signal);
     return { firstSequence, recordCount };
   }
 
@@ -307,7 +308,6 @@ export class OpenCollection {
 
   /** One batch that may bring new keys and the first dimension, durable and published when it resolves. */
   async #track(...planned: PlannedCommit): Promise<void> {
-    const isFirst = this.#dimension === null;
     await this.#progress.track(
       () =>
         this.#gate.shared(async () => {
@@ -315,7 +315,7 @@ export class OpenCollection {
           await this.#publish(change.head);
           return change.head.sequence;
         }),
-      isFirst,
+      this.#dimension === null,
     );
     if (this.#indexed !== null) this.#moves.moveIfDue();
   }
@@ -339,22 +339,22 @@ export class OpenCollection {
    * The one way to the store: every commit queues its change of the index when it resolves, and commits resolve in the
    * order of their plans, so the index goes through the same states as the store.
    */
-  async #commit(...[plan, needs]: PlannedCommit): Promise<StoreChange> {
+  async #commit(...[plan, ...beside]: PlannedCommit): Promise<StoreChange> {
     let [settled, from] = [(): void => {}, 0];
     const archiving = this.#options.archive?.begin();
     try {
-      const change = await this.#store.apply((view) => {
+      const planned = (view: StoreView): Generator<void, StoreChange> => {
         from = view.head.sequence;
         return planAndKeep(view, plan(view), this.#indexed?.versions, (release) => {
           // An earlier plan of the same batch, which others were faster than.
           settled();
           settled = release;
         });
-      }, needs);
+      };
+      const change = await this.#store.apply(planned, ...beside);
       const archived = archiving?.append(from, change);
       // Without an index only the schema hears of it.
-      const steps = this.#indexed?.apply(change) ?? this.#kinds.learn(change.puts);
-      const indexing = this.#indexChanges.run(steps);
+      const indexing = this.#indexChanges.run(this.#indexed?.apply(change) ?? this.#kinds.learn(change.puts));
       for (const pending of [indexing, archived]) if (pending !== undefined) await pending;
       return change;
     } finally {

@@ -2,7 +2,14 @@
  * The engine host: a process that serves one `LocalEngine` to its gateway. It registers in the data folder's lock
  * before it opens anything, emits `ready` when it serves, and leaves when the gateway goes.
  */
-import { IdleGc, type RpcServer, optimizeEarly, serveParent } from "@sheaf/process";
+import {
+  CallersSign,
+  IdleGc,
+  type RpcServer,
+  StandstillWatch,
+  optimizeEarly,
+  serveParent,
+} from "@sheaf/process";
 import { type CancelSignal, SheafError } from "@sheaf/protocol";
 import type { CatalogReport } from "../catalog/catalog-watch.ts";
 import { type EngineLogEntry, describeError } from "../engine-log.ts";
@@ -56,10 +63,14 @@ const server: RpcServer = serveParent(
       await records?.close();
     },
     ownerOf: tenantOf,
+    onSign: (number) => sign?.heard(number),
     onUnexpected: (error) =>
       log({ level: "error", message: "unexpected error", error: describeError(error) }),
   },
 );
+
+// Where nobody else writes, what is done late comes before nothing that its caller was told.
+const sign = database && new CallersSign(new StandstillWatch(), (number) => server.askCallers(number), null);
 
 try {
   registerHost(new DataFolder(engineOptions.dataFolder).lockFile, lockToken);
@@ -70,7 +81,9 @@ try {
   const onCatalog = (report: CatalogReport): void => server.emit("catalog", report);
   const told = { log, onTouch, onDamage, onCatalog };
   const askRecords = records?.ask;
-  opened = await LocalEngine.open({ ...engineOptions, lockFd: INHERITED_LOCK_FD, askRecords, ...told });
+  const callersWait = (): Promise<unknown> | undefined => sign?.wanted;
+  const ofHost = { lockFd: INHERITED_LOCK_FD, askRecords, callersWait };
+  opened = await LocalEngine.open({ ...engineOptions, ...ofHost, ...told });
   server.emit("ready", null);
 } catch (error) {
   const problem = problemAtStart(error);

@@ -38,6 +38,7 @@ import type {
   ListPage,
   ResultBatch,
   StoredKey,
+  ToDelete,
   TokenUsage,
 } from "../engine.ts";
 
@@ -56,16 +57,16 @@ export abstract class EngineProxy implements Engine {
     return this.call("listTenants", [page]);
   }
 
-  updateTenant(name: string, resourceName: string): Promise<void> {
-    return this.call("updateTenant", [name, resourceName]);
+  updateTenant(name: string, resourceName: string, options?: EngineOptions): Promise<void> {
+    return this.call("updateTenant", [name, resourceName], options);
   }
 
   resolveTenant(resourceName: string): Promise<string | null> {
     return this.call("resolveTenant", [resourceName]);
   }
 
-  deleteTenant(name: string): Promise<void> {
-    return this.call("deleteTenant", [name]);
+  deleteTenant(name: string, options?: EngineOptions): Promise<void> {
+    return this.call("deleteTenant", [name], options);
   }
 
   createDatabase(ref: DatabaseRef): Promise<void> {
@@ -80,8 +81,8 @@ export abstract class EngineProxy implements Engine {
     return this.call("listDatabases", [tenant, page]);
   }
 
-  deleteDatabase(ref: DatabaseRef): Promise<void> {
-    return this.call("deleteDatabase", [ref]);
+  deleteDatabase(ref: ToDelete<DatabaseRef>, options?: EngineOptions): Promise<void> {
+    return this.call("deleteDatabase", [ref], options);
   }
 
   createCollection(request: CreateCollection, options?: EngineOptions): Promise<Collection> {
@@ -108,8 +109,8 @@ export abstract class EngineProxy implements Engine {
     return this.call("collectionUsage", [ref, page]);
   }
 
-  updateCollection(ref: CollectionRef, change: UpdateCollection): Promise<void> {
-    return this.call("updateCollection", [ref, change]);
+  updateCollection(ref: CollectionRef, change: UpdateCollection, options?: EngineOptions): Promise<void> {
+    return this.call("updateCollection", [ref, change], options);
   }
 
   rememberModels(ref: CollectionRef, models: readonly ModelIdentity[]): Promise<CollectionModels> {
@@ -120,8 +121,8 @@ export abstract class EngineProxy implements Engine {
     return this.call("acceptModels", [ref, models]);
   }
 
-  deleteCollection(name: CollectionName): Promise<void> {
-    return this.call("deleteCollection", [name]);
+  deleteCollection(name: ToDelete<CollectionName>, options?: EngineOptions): Promise<void> {
+    return this.call("deleteCollection", [name], options);
   }
 
   listKeys(page: ListPage): Promise<ListBatch<StoredKey>> {
@@ -164,8 +165,8 @@ export abstract class EngineProxy implements Engine {
     return this.call("backupProgress", []);
   }
 
-  reset(): Promise<void> {
-    return this.call("reset", []);
+  reset(options?: EngineOptions): Promise<void> {
+    return this.call("reset", [], options);
   }
 
   forkCollection(ref: CollectionRef, newName: string, options?: EngineOptions): Promise<Collection> {

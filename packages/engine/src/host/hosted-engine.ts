@@ -29,6 +29,7 @@ const CORES = availableParallelism();
 
 export class HostedEngine extends EngineProxy {
   readonly relaysWrites = true;
+  #callersWait: () => Promise<unknown> | undefined = () => undefined;
   readonly #supervisor: ChildSupervisor;
   readonly #dataFolder: DataFolder;
   readonly #lock: DataLock;
@@ -69,6 +70,7 @@ export class HostedEngine extends EngineProxy {
       spawnOptions: () => ({ ...spawnOptions, args: [text()] }),
       onEvent: (name, value) => this.#onEvent(name, value),
       onUnclaimed: (value) => this.#closeUnclaimed(value),
+      beforeSign: () => this.#callersWait(),
       onDeath: (death) => this.#onDeath(death),
       hangAfterMs: options.hangAfterMs ?? HANG_AFTER_MS,
       onHang: () => {
@@ -92,6 +94,11 @@ export class HostedEngine extends EngineProxy {
   /** As `ready`, and the host has given a sign of life within the last seconds. */
   get responsive(): boolean {
     return this.#supervisor.responsive;
+  }
+
+  /** Whose calls it hands on, as `PeerService` has it: the host hears of them before it goes on after a standstill. */
+  heed(callersWait: () => Promise<unknown> | undefined): void {
+    this.#callersWait = callersWait;
   }
 
   /** Resolves when the first host serves; if it cannot start, everything is given back and the reason thrown. */

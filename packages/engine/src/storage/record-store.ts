@@ -4,7 +4,7 @@
  * and see the newest committed batch. The store is the truth; every index is a cache of it.
  */
 import type { Steps } from "./steps.ts";
-import { LIMITS } from "@sheaf/protocol";
+import { type CancelSignal, LIMITS } from "@sheaf/protocol";
 import type { QueryDistance } from "../kernels/value-memory.ts";
 import type { CorruptDataError } from "./corrupt-data-error.ts";
 import type { DocumentVersion, StoredRecord, VectorDistance, VectorVersion } from "./stored-record.ts";
@@ -130,10 +130,12 @@ export interface RecordStore extends StoreView {
    * share one commit and resolve in the order of their plans.
    *
    * @param needs Everything that the plan looks at.
+   * @param caller Where others write, too, what has not been written is not planned any more once it is aborted.
    */
   apply(
     plan: (view: StoreView) => Steps<StoreChange>,
     needs?: () => readonly PlanNeeds[],
+    caller?: CancelSignal,
   ): Promise<StoreChange>;
   /** `read` of the vector alone. */
   readVector(offset: number): VectorVersion | null;

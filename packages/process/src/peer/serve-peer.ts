@@ -1,9 +1,11 @@
 /** The side of a peer that answers calls, on one connection. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { SheafError } from "@sheaf/protocol";
+import { SheafError, throwIfAborted } from "@sheaf/protocol";
 import type { Channel } from "../channel.ts";
 import { type RpcHandler, RpcServer } from "../rpc.ts";
+import { CallersSign } from "./callers-sign.ts";
 import { HEARD_METHOD, LEAVING_EVENT, type PeerFate, type PeerReport } from "./peer-link.ts";
+import { StandstillWatch } from "./standstill-watch.ts";
 
 export interface PeerService {
   /** Whether it can begin calls now. */
@@ -14,6 +16,8 @@ export interface PeerService {
    * @param emit Sends the caller an event, which `PeerLinkHooks.onEvent` hears.
    */
   readonly connect: (emit: (name: string, value: unknown) => void) => PeerSession;
+  /** Is given what settles once it is known whose changes are still waited for: the others are aborted. */
+  readonly heed?: (callersWait: () => Promise<unknown> | undefined) => void;
 }
 
 export interface PeerSession {
@@ -22,6 +26,8 @@ export interface PeerSession {
   readonly ownerOf?: (args: readonly unknown[]) => string;
   /** As `RpcServerHooks` has it. */
   readonly relays?: (method: string) => boolean;
+  /** Whether it must not be done late, when its caller has been told something else: by default nothing is so. */
+  readonly changes?: (method: string) => boolean;
   /** What was begun and its caller goes on with: it may do so on a peer that leaves, which waits for it. */
   readonly open?: {
     readonly count: () => number;
@@ -37,6 +43,9 @@ const SIGN_MS = 1_000;
 interface Connection {
   readonly session: PeerSession;
   readonly channel: Channel;
+  readonly sign: CallersSign;
+  /** Calls under way that change something. */
+  changing: number;
   /** Nothing that was sent before the caller knew that the peer leaves is still on its way. */
   hasHeard: boolean;
 }
@@ -46,21 +55,25 @@ export class ServedPeers {
   readonly #service: PeerService;
   readonly #onUnexpected: (error: unknown) => void;
   readonly #connections = new Map<RpcServer, Connection>();
+  readonly #standstills = new StandstillWatch();
   #isLeaving = false;
   #onIdle: () => void = () => {};
 
   constructor(service: PeerService, onUnexpected: (error: unknown) => void) {
     this.#service = service;
     this.#onUnexpected = onUnexpected;
+    service.heed?.(() => this.#callersWait());
   }
 
   serve(channel: Channel): void {
     const session = this.#service.connect((name, value) => server.emit(name, value));
-    const connection: Connection = { session, channel, hasHeard: false };
+    const sign = new CallersSign(this.#standstills, (number) => server.askCallers(number), SIGN_MS);
+    const connection: Connection = { session, channel, sign, changing: 0, hasHeard: false };
     const { ownerOf, relays } = session;
     const server: RpcServer = new RpcServer(channel, this.#guarded(connection), {
       onUnexpected: this.#onUnexpected,
       onAnswered: () => this.#tellIfIdle(),
+      onSign: (number) => sign.heard(number),
       ...(ownerOf !== undefined && { ownerOf }),
       ...(relays !== undefined && { relays }),
     });
@@ -68,6 +81,7 @@ export class ServedPeers {
     channel.onClose(() => {
       this.#connections.delete(server);
       server.abortAll();
+      sign.end();
       session.close?.();
       this.#tellIfIdle();
     });
@@ -112,19 +126,33 @@ export class ServedPeers {
     if (this.#isIdle) this.#onIdle();
   }
 
+  /** Those who have called for something that is under way; `undefined`: there is no doubt. */
+  #callersWait(): Promise<unknown> | undefined {
+    const changing = [...this.#connections.values()].filter((connection) => connection.changing > 0);
+    const signs = changing.flatMap(({ sign }) => sign.wanted ?? []);
+    return signs.length === 0 ? undefined : Promise.all(signs);
+  }
+
   #guarded(connection: Connection): RpcHandler {
-    const { handle, open } = connection.session;
+    const { session, sign } = connection;
+    const { handle, open, changes = () => false } = session;
     return async (method, args, options) => {
       const report = (said: PeerReport): void => options.onReport(said);
       if (method === HEARD_METHOD) {
         connection.hasHeard = true;
         return null;
       }
+      const isChange = changes(method);
+      // After a standstill it begins only where its caller says that it still waits.
+      const wanted = isChange ? sign.wanted : undefined;
+      const isLate = wanted !== undefined && !(await wanted);
+      throwIfAborted(options.signal);
       const mayBegin = !this.#isLeaving || open?.isPartOf(method) === true;
-      if (!mayBegin || !this.#service.isReady()) {
+      if (isLate || !mayBegin || !this.#service.isReady()) {
         report({ fate: "refused" });
         throw new SheafError("unavailable", "the node takes no calls now", { retryAfterSeconds: 1 });
       }
+      if (isChange) connection.changing += 1;
       try {
         return await handle(method, args, { ...options, onReport: (call) => report({ call }) });
       } catch (error) {
@@ -132,6 +160,8 @@ export class ServedPeers {
         const fate: PeerFate | null = isUnavailable && !this.#service.isReady() ? "lost" : null;
         if (fate !== null) report({ fate });
         throw error;
+      } finally {
+        if (isChange) connection.changing -= 1;
       }
     };
   }

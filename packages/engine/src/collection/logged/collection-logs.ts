@@ -16,6 +16,7 @@ import { type Usage, requireFits } from "../../storage/usage.ts";
 import { KnownRecords } from "../../storage/log/asked/known-records.ts";
 import type { LogView } from "../../storage/log/log-view.ts";
 import { LoggedRecordStore } from "../../storage/log/logged-record-store.ts";
+import type { LoggedStoreOptions } from "../../storage/log/logged-store-options.ts";
 import { CheckpointTurns } from "./checkpoint-turns.ts";
 import { TenantSlots } from "./tenant-slots.ts";
 
@@ -68,6 +69,8 @@ export interface CollectionLogsOptions {
   /** As the log's own. */
   readonly maxLogBytes?: number | undefined;
   readonly appendAttempts?: number | undefined;
+  /** As of an engine. */
+  readonly callersWait?: LoggedStoreOptions["callersWait"];
   /** Where records of checkpoints are written to; into the log where it is left out. */
   readonly files?: CheckpointFiles | undefined;
   /** Whether checkpoints are left to another server. */
@@ -232,7 +235,7 @@ export class CollectionLogs {
     { open, copy, onProblem }: ViewPlace,
   ): Promise<LoggedRecordStore> {
     const [view, log, heads] = [await open(), this.#log, this.#heads];
-    const { most, appendAttempts, files } = this.#options;
+    const { most, appendAttempts, callersWait, files } = this.#options;
     const quota = { owner: tenant, most };
     let opened: LoggedRecordStore | null = null;
     const isWhole = name.partition === undefined;
@@ -243,8 +246,8 @@ export class CollectionLogs {
     const shares = isWhole ? 1 : (name.partitions ?? 1);
     const claimCold = (bytes: number): (() => void) | null => this.#claimCold(bytes, shares);
     try {
-      const places = { ...name, log, files, heads, view, checkpoints, quota, appendAttempts, claimCold };
-      const store = await LoggedRecordStore.open({ ...places, onProblem });
+      const places = { ...name, log, files, heads, view, checkpoints, quota, claimCold };
+      const store = await LoggedRecordStore.open({ ...places, appendAttempts, callersWait, onProblem });
       opened = store;
       // Those that were closed go when they are counted.
       if (this.#open.size % COUNTED_AFTER === 0) this.measure();

@@ -1,5 +1,5 @@
 /** A commit that depends on what its caller has read, by the token of that read. */
-import type { CollectionRef, CommitRequest, CommitResult } from "@sheaf/protocol";
+import type { CancelSignal, CollectionRef, CommitRequest, CommitResult } from "@sheaf/protocol";
 import type { Catalog } from "../../catalog/catalog.ts";
 import { staleRead } from "../check-unchanged.ts";
 import type { OpenCollection } from "../open-collection.ts";
@@ -10,11 +10,11 @@ export async function commitTo(
   collection: Pick<OpenCollection, "commit" | "head">,
   ref: CollectionRef,
   { token, readIds, operations }: CommitRequest,
-  catalog: Catalog,
+  { catalog, signal }: { readonly catalog: Catalog; readonly signal: CancelSignal },
 ): Promise<CommitResult> {
-  if (token === null) return collection.commit(null, operations);
+  if (token === null) return collection.commit(null, operations, signal);
   const scope = await tokenScope(catalog, ref);
   const sequence = readSequence(scope, token, collection.head.sequence);
   if (sequence === null) throw staleRead("names no state of this collection and epoch");
-  return collection.commit({ ids: readIds, sequence }, operations);
+  return collection.commit({ ids: readIds, sequence }, operations, signal);
 }

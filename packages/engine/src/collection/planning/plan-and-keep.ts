@@ -1,11 +1,13 @@
 /** A plan of a batch whose former versions of records are kept for reads that are open. */
+import type { CancelSignal } from "@sheaf/protocol";
 import type { PlanNeeds, StoreChange, StoreView } from "../../storage/record-store.ts";
 import type { VersionHistory } from "../../storage/version-history.ts";
 
-/** A plan, and what it looks at. */
+/** A plan, what it looks at, and who waits for it. */
 export type PlannedCommit = readonly [
   plan: (view: StoreView) => Generator<void, StoreChange>,
   needs: () => readonly PlanNeeds[],
+  caller: CancelSignal | undefined,
 ];
 
 /** @param onKept Told what to call once the index has the change, or the change has failed. */

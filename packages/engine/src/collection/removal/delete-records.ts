@@ -48,13 +48,13 @@ export async function deleteRecords(
     // Partitions may have come further than what is written on.
     if (store.head.sequence < state) await refresh?.();
     const chosen = await idsAt(offsets, collection);
-    return remove(collection, chosen, { at: refresh === null ? undefined : state });
+    return remove(collection, chosen, { at: refresh === null ? undefined : state, signal });
   };
   let deleted = 0;
   await progress.track(async () => {
     const { head, removes } =
       where === null
-        ? await gate.shared(() => remove(collection, ids ?? [], { schema }))
+        ? await gate.shared(() => remove(collection, ids ?? [], { schema, signal }))
         : await gate.exclusive(() => againWhileOutdated(matching));
     deleted = removes.length;
     return head.sequence;
@@ -66,13 +66,14 @@ export async function deleteRecords(
 export async function deleteSelected(
   collection: DeletingCollection,
   { state, offsets }: SelectedRecords,
+  signal: CancelSignal,
 ): Promise<number | null> {
   const { gate, progress } = collection;
   let removed = 0;
   try {
     await progress.track(async () => {
       const ids = await idsAt(offsets, collection);
-      const change = await gate.shared(() => remove(collection, ids, { at: state }));
+      const change = await gate.shared(() => remove(collection, ids, { at: state, signal }));
       removed = change.removes.length;
       return change.head.sequence;
     });
@@ -94,11 +95,18 @@ function idsAt(
     : asked.idsAt(offsets);
 }
 
-/** @param schema Where ids may stand for chunks. @param at As `requireStill`. */
+interface Removal {
+  /** Where ids may stand for chunks. */
+  readonly schema?: JsonObject;
+  /** As `requireStill`. */
+  readonly at?: number | undefined;
+  readonly signal: CancelSignal;
+}
+
 function remove(
   { commit }: DeletingCollection,
   ids: readonly string[],
-  { schema, at }: { readonly schema?: JsonObject; readonly at?: number | undefined },
+  { schema, at, signal }: Removal,
 ): Promise<StoreChange> {
   const isCut = schema !== undefined && chunkingOf(schema) !== null;
   return commit(
@@ -107,5 +115,6 @@ function remove(
       return planRemove(view, ids, schema);
     },
     () => needsOfRemoval(ids, isCut),
+    signal,
   );
 }

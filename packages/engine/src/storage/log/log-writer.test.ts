@@ -1,5 +1,5 @@
 /** Writes that share an append, on a log in memory. */
-import { type CommitOperation, SheafError } from "@sheaf/protocol";
+import { Cancellation, type CommitOperation, SheafError } from "@sheaf/protocol";
 import * as fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { planOperations } from "../../collection/plan-write.ts";
@@ -7,7 +7,7 @@ import { MemoryRecordStore } from "../memory-record-store.ts";
 import type { StoreChange, StoreView } from "../record-store.ts";
 import { runSteps } from "../steps.ts";
 import type { AppendOutcome, CommitLog, LogAppend } from "./commit-log.ts";
-import { addOne, idsIn, newFolder, openLogged } from "./logged-record-store.suite.ts";
+import { addOne, idsIn, newFolder, oneMore, openLogged } from "./logged-record-store.suite.ts";
 import type { LoggedRecordStore } from "./logged-record-store.ts";
 import { MemoryCommitLog } from "./memory-commit-log.ts";
 
@@ -191,6 +191,72 @@ describe("a group of writes", () => {
     expect(one.broken).toBe(true);
     expect(idsIn(one)).toEqual(["a"]);
     expect(one.head.sequence).toBe(1);
+  });
+});
+
+describe("a write whose caller is gone", () => {
+  const gone = new SheafError("cancelled", "the caller has gone");
+  const addFor = (store: LoggedRecordStore, id: string, caller: Cancellation): Promise<StoreChange> =>
+    store.apply(({ head }) => oneMore(head, id), undefined, caller);
+
+  it("is not planned where it waits for others, which go on", async () => {
+    const log = new WatchedLog();
+    const one = await open(log);
+    const caller = new Cancellation();
+    const waiting: Promise<StoreChange>[] = [];
+    log.outcomes.push((make) => {
+      waiting.push(addFor(one, "late", caller), addOne(one, "b"));
+      caller.abort(gone);
+      return make();
+    });
+    await addOne(one, "a");
+    expect(await outcomesOf(waiting)).toEqual(["cancelled", "done"]);
+    expect(idsIn(one)).toEqual(["a", "b"]);
+  });
+
+  it("is not planned again on what others have written meanwhile", async () => {
+    const log = new WatchedLog();
+    const [one, two] = [await open(log), await open(log)];
+    await addOne(one, "first");
+    await two.refresh();
+    const caller = new Cancellation();
+    log.outcomes.push(async (make) => {
+      await addOne(two, "between");
+      caller.abort(gone);
+      return make();
+    });
+    const lead = addFor(one, "late", caller);
+    expect(await outcomesOf([lead])).toEqual(["cancelled"]);
+    expect(await outcomesOf([addOne(one, "after")])).toEqual(["done"]);
+    expect(idsIn(one)).toEqual(["first", "between", "after"]);
+  });
+
+  it("stays as it is while an append may be made that has it", async () => {
+    const log = new WatchedLog();
+    const one = await open(log);
+    const caller = new Cancellation();
+    log.outcomes.push(async (make) => {
+      caller.abort(gone);
+      await make();
+      return "unknown";
+    });
+    expect(await outcomesOf([addFor(one, "a", caller)])).toEqual(["done"]);
+    expect(idsIn(one)).toEqual(["a"]);
+  });
+
+  it("is known as such before each plan", async () => {
+    const log = new WatchedLog();
+    const caller = new Cancellation();
+    let isInDoubt = false;
+    const callersWait = async (): Promise<void> => {
+      if (isInDoubt) caller.abort(gone);
+    };
+    const one = await openLogged(log, newFolder(), Infinity, { callersWait });
+    onTestFinished(() => one.close());
+    expect(await outcomesOf([addFor(one, "a", caller)])).toEqual(["done"]);
+    isInDoubt = true;
+    expect(await outcomesOf([addFor(one, "b", caller), addOne(one, "c")])).toEqual(["cancelled", "done"]);
+    expect(idsIn(one)).toEqual(["a", "c"]);
   });
 });
 

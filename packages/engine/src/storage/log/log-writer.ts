@@ -1,10 +1,10 @@
 /**
  * The writes of one server to one log. What is asked for while an append is under way shares the next one; where others were
- * faster the whole group is planned again, in its order, under the same ids.
+ * faster the whole group is planned again, in its order, under the same ids, but for those whose callers are gone.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { SheafError } from "@sheaf/protocol";
+import { type CancelSignal, SheafError, abortError } from "@sheaf/protocol";
 import type { PlanNeeds, StoreChange, StoreView } from "../record-store.ts";
 import type { Steps } from "../steps.ts";
 import { excess } from "../usage.ts";
@@ -67,13 +67,14 @@ export class LogWriter {
   apply(
     plan: (view: StoreView) => Steps<StoreChange>,
     needs?: () => readonly PlanNeeds[],
+    caller?: CancelSignal,
   ): Promise<StoreChange> {
     return new Promise((resolve, reject) => {
       const failed = (error: unknown): void => {
         this.#store.onError(error);
         reject(error);
       };
-      this.#queue.push({ id: randomUUID(), plan, needs, resolve, reject: failed });
+      this.#queue.push({ id: randomUUID(), plan, needs, caller, resolve, reject: failed });
       if (!this.#isWriting) void this.#write();
     });
   }
@@ -95,6 +96,7 @@ export class LogWriter {
     const group: WriteGroup = { writes: this.#queue.splice(0, MOST_WRITES), isUnknown: false };
     const { appendAttempts = APPEND_ATTEMPTS } = this.#options;
     try {
+      await this.#letGo(group);
       // Not again with a later attempt: what was learnt follows the log, and the own batches may be in that.
       await this.#learn(group);
       for (let attempt = 0; attempt < appendAttempts; attempt++) {
@@ -111,7 +113,21 @@ export class LogWriter {
     }
   }
 
+  /**
+   * Ends those whose callers are gone: they were told that it may not be done, and another server may have written since what they
+   * sent then. What may be made yet stays as it is, and comes before anything that others write.
+   */
+  async #letGo(group: WriteGroup): Promise<void> {
+    if (group.isUnknown) return;
+    const sign = this.#options.callersWait?.();
+    if (sign !== undefined) await sign;
+    for (const { caller, reject } of group.writes) if (caller?.aborted === true) reject(abortError(caller));
+    const left = group.writes.filter(({ caller }) => caller?.aborted !== true);
+    group.writes.splice(0, Infinity, ...left);
+  }
+
   async #learn(group: WriteGroup): Promise<void> {
+    if (group.writes.length === 0) return;
     let learnt = 0;
     try {
       learnt = await this.#store.learn(group.writes);
@@ -126,6 +142,7 @@ export class LogWriter {
   /** `false`: what is left of the group is to be planned again. */
   async #attempt(group: WriteGroup): Promise<boolean> {
     const { id, log, view, quota, partitions } = this.#options;
+    await this.#letGo(group);
     const { planned, tell, count } = await planGroup(view, group.writes, partitions);
     this.#giveBack(group, count);
     if (planned.length > 0) {

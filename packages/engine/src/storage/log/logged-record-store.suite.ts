@@ -8,7 +8,7 @@ import { createDiskSpace } from "../folder/disk-space.ts";
 import { LmdbRecordStore } from "../lmdb/lmdb-record-store.ts";
 import { ownEnvironment } from "../lmdb/own-environment.ts";
 import { recordStoreSuite, storedRecord } from "../record-store.suite.ts";
-import type { StoreChange, StoreView } from "../record-store.ts";
+import type { StoreChange, StoreHead, StoreView } from "../record-store.ts";
 import type { Usage } from "../usage.ts";
 import { StoredRecords } from "./changed/record-source.ts";
 import { type CommitLog, type LogBatch, firstHead } from "./commit-log.ts";
@@ -36,7 +36,7 @@ function viewIn(folder: string): LmdbRecordStore {
   return new LmdbRecordStore(ownEnvironment({ folder, name: "view", disk: createDiskSpace(root) }));
 }
 
-interface OpenOptions extends Pick<LoggedStoreOptions, "partition" | "partitions"> {
+interface OpenOptions extends Pick<LoggedStoreOptions, "callersWait" | "partition" | "partitions"> {
   readonly most?: Usage;
 }
 
@@ -71,11 +71,15 @@ export function openLogged(
 
 /** Adds a record behind what is there. */
 export function addOne(store: LoggedRecordStore, id: string): Promise<StoreChange> {
-  return store.apply(({ head: { sequence, nextOffset } }) => ({
+  return store.apply(({ head }) => oneMore(head, id));
+}
+
+export function oneMore({ sequence, nextOffset }: StoreHead, id: string): StoreChange {
+  return {
     head: { sequence: sequence + 1, nextOffset: nextOffset + 1, dimension: 2 },
     puts: [storedRecord(nextOffset, { id, sequence: sequence + 1 })],
     removes: [],
-  }));
+  };
 }
 
 export function idsIn(store: LoggedRecordStore): readonly string[] {

@@ -4,7 +4,7 @@
  * at a time: a plan never sees half of what others wrote. A view that is of no state of the log is void, and made anew.
  */
 import assert from "node:assert";
-import { SheafError } from "@sheaf/protocol";
+import { type CancelSignal, SheafError } from "@sheaf/protocol";
 import { CorruptDataError } from "../corrupt-data-error.ts";
 import { ForwardingStore } from "../forwarding-store.ts";
 import type { PlanNeeds, StoreChange, StoreView } from "../record-store.ts";
@@ -171,10 +171,11 @@ export class LoggedRecordStore extends ForwardingStore {
   apply(
     plan: (view: StoreView) => Steps<StoreChange>,
     needs?: () => readonly PlanNeeds[],
+    caller?: CancelSignal,
   ): Promise<StoreChange> {
     assert.equal(this.#options.partition, undefined, "a plan needs all records of a collection");
-    if (!this.isCold) return this.#writer.apply(plan, needs);
-    return this.warming!.whenWarm().then(() => this.#writer.apply(plan, needs));
+    if (!this.isCold) return this.#writer.apply(plan, needs, caller);
+    return this.warming!.whenWarm().then(() => this.#writer.apply(plan, needs, caller));
   }
 
   #newWriter(): LogWriter {

@@ -24,6 +24,8 @@ export interface LoggedStoreOptions {
   readonly quota: LogOwner;
   /** How often a write is planned anew; the default where it is left out. */
   readonly appendAttempts?: number | undefined;
+  /** Settles once the writes that nobody waits for any more were aborted; `undefined`, or left out: they were. */
+  readonly callersWait?: (() => Promise<unknown> | undefined) | undefined;
   /** Left out: the log is never trimmed by this store. */
   readonly checkpoints?: LogCheckpoints | undefined;
   /**

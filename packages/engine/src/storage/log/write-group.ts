@@ -3,7 +3,7 @@
  * a write that fails there, or has nothing to do, is settled with those before it.
  */
 import assert from "node:assert";
-import { SheafError } from "@sheaf/protocol";
+import { type CancelSignal, SheafError } from "@sheaf/protocol";
 import type { PlanNeeds, StoreChange, StoreView } from "../record-store.ts";
 import { type Steps, isInSteps, runInTurns } from "../steps.ts";
 import { type Usage, NO_USAGE, addedRecords, fits, sumOf } from "../usage.ts";
@@ -22,6 +22,7 @@ export interface OwnWrite {
   readonly plan: (view: StoreView) => Steps<StoreChange>;
   /** As of `RecordStore.apply`. */
   readonly needs?: (() => readonly PlanNeeds[]) | undefined;
+  readonly caller?: CancelSignal | undefined;
   readonly resolve: (change: StoreChange) => void;
   readonly reject: (error: unknown) => void;
 }
