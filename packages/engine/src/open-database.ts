@@ -23,6 +23,7 @@ import { ObjectFiles } from "./storage/objects/object-files.ts";
 import { ObjectStore } from "./storage/objects/object-store.ts";
 import { StoreHealth } from "./storage/objects/store-health.ts";
 import { PostgresIndexJobs } from "./storage/postgres/postgres-index-jobs.ts";
+import { RoomProblem } from "./storage/postgres/room-problem.ts";
 import { PostgresNodeTable } from "./storage/postgres/postgres-node-table.ts";
 import { PostgresManifests } from "./storage/postgres/postgres-manifests.ts";
 import type { DataFolder } from "./storage/folder/data-folder.ts";
@@ -57,10 +58,12 @@ export async function openDatabase(
   const { connections = POSTGRES_LIMITS.connections } = settings.limits ?? {};
   // Commits of the catalog wait for those of other servers, which must not hold up writes of records.
   const forCatalog = Math.max(LEAST_FOR_CATALOG, Math.floor(connections / 4));
+  const room = new RoomProblem(options.log);
   const connect = (most: number): PostgresDatabase =>
     new PostgresDatabase(
       { ...settings, limits: { ...settings.limits, connections: Math.max(1, most) } },
       options.log,
+      room,
     );
   const databases = [connect(forCatalog), connect(connections - forCatalog)] as const;
   const manifests = new PostgresManifests(databases[1]);

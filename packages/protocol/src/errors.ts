@@ -47,6 +47,7 @@ const ERROR_TABLE = {
   model_unavailable: { status: 503, name: "ChromaError" },
   timeout: { status: 504, name: "ChromaError" },
   storage_full: { status: 507, name: "ChromaError" },
+  database_full: { status: 507, name: "ChromaError" },
 } as const satisfies Record<string, ErrorEntry>;
 
 export type ErrorCode = keyof typeof ERROR_TABLE;

@@ -33,6 +33,7 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   model_unavailable: "The weights of the model are not there.",
   timeout: "The request took longer than a request may.",
   storage_full: "The disk is full; reads go on.",
+  database_full: "The disk of the database is full; reads go on.",
 };
 
 type Responses = Record<string, unknown>;

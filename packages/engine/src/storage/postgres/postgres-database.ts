@@ -23,10 +23,12 @@ import {
   isMadeTwice,
   isTransient,
   isWarning,
+  isWithoutRoom,
   meaningOf,
 } from "./postgres-errors.ts";
 import { type PostgresHost, PrimaryFinder, requirePrimary } from "./primary-finder.ts";
 import { preparedNames } from "./prepared-statements.ts";
+import { RoomProblem } from "./room-problem.ts";
 import { type Statements, statementsIn } from "./statements.ts";
 
 export interface PostgresSettings {
@@ -89,13 +91,19 @@ export class PostgresDatabase {
   readonly #primary: PrimaryFinder | null;
   readonly #problems: ConnectionProblems;
   readonly #log: EngineLog;
+  readonly #room: RoomProblem;
   #migrated: Promise<void> | null = null;
   #waits = 0;
 
-  /** Connects when it is first used. Throws `invalid_argument` for a connection that is not encrypted and should be. */
-  constructor(settings: PostgresSettings, log: EngineLog = () => {}) {
+  /**
+   * Connects when it is first used. Throws `invalid_argument` for a connection that is not encrypted and should be.
+   *
+   * @param room Of those that use the same database, one.
+   */
+  constructor(settings: PostgresSettings, log: EngineLog = () => {}, room = new RoomProblem(log)) {
     this.#problems = new ConnectionProblems(log);
     this.#log = log;
+    this.#room = room;
     requireEncryption(settings);
     this.statements = statementsIn(settings.schema);
     this.#names = preparedNames(this.statements);
@@ -151,6 +159,7 @@ export class PostgresDatabase {
       try {
         return await attempt();
       } catch (error) {
+        if (isWithoutRoom(error)) this.#room.tell(error);
         const wait = pause * (0.5 + Math.random());
         const isLast = performance.now() + wait >= until;
         const mayPass = error instanceof CommitUnknown || isTransient(error);

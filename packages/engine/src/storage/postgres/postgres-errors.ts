@@ -34,10 +34,15 @@ const LOST_RACE = new Set(["40001", "40P01"]);
 const PASSING = new Set(["57P01", "57P02", "57P03", "53300", "25006"]);
 /** Two programs made the same table or schema at once. */
 const MADE_TWICE = new Set(["23505", "42P06", "42P07", "42710"]);
-/** A statement that took too long, a lock that others hold, no memory. */
-const BUSY = new Set(["57014", "55P03", "53200"]);
-/** Values, constraints, the statement itself, its size, what it was made for. */
-const UNDONE_CLASSES = new Set(["22", "23", "42", "54", "55"]);
+/** A statement that took too long, a lock that others hold. */
+const BUSY = new Set(["57014", "55P03"]);
+/** No memory, no files, a bound of what one may take; the room on the disk is of this class, too. */
+const RESOURCES_CLASS = "53";
+/**
+ * Values, constraints, the statement itself, its size, what it was made for, and what it would have taken. A server that finds
+ * no room for the COMMIT itself ends, and its connections with it.
+ */
+const UNDONE_CLASSES = new Set(["22", "23", "42", "54", "55", RESOURCES_CLASS]);
 const DUPLICATE = "23505";
 const FORBIDDEN = "42501";
 const DISK_FULL = "53100";
@@ -86,6 +91,11 @@ export function isForbidden(error: unknown): boolean {
   return sqlState(error) === FORBIDDEN;
 }
 
+/** Its disk is full. */
+export function isWithoutRoom(error: unknown): boolean {
+  return sqlState(error) === DISK_FULL;
+}
+
 /** A row of this key is there. */
 export function isDuplicate(error: unknown): boolean {
   return sqlState(error) === DUPLICATE;
@@ -107,13 +117,12 @@ export function meaningOf(error: unknown, isUnknown: boolean): unknown {
   if (error instanceof SheafError) return error;
   if (error instanceof NoConnection && !error.isPassing)
     return new SheafError("unavailable", "the database refuses this server, whose log says why", options);
-  const state = sqlState(error);
-  if (state === DISK_FULL)
-    return new SheafError("storage_full", "the database has no room", { cause: error });
-  if (state !== null && BUSY.has(state))
-    return new SheafError("unavailable", "the database is too busy", options);
-  return isTransient(error)
-    ? new SheafError("unavailable", "the database cannot be reached", options)
+  if (isWithoutRoom(error))
+    return new SheafError("database_full", "the database has no room", { cause: error });
+  if (isTransient(error)) return new SheafError("unavailable", "the database cannot be reached", options);
+  const state = sqlState(error) ?? "";
+  return BUSY.has(state) || state.startsWith(RESOURCES_CLASS)
+    ? new SheafError("unavailable", "the database is too busy", options)
     : error;
 }
 

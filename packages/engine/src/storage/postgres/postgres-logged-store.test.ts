@@ -60,3 +60,43 @@ describe("a write whose connection is cut", () => {
     }
   });
 });
+
+describe("a database without room", () => {
+  it.each([
+    ["a full disk", "53100", "database_full"],
+    ["no memory", "53200", "unavailable"],
+    ["no more files", "53000", "unavailable"],
+  ])("(%s) refuses a write at once, which is sent once and was not made", async (_, state, code) => {
+    const settings = server.settings();
+    const lines: unknown[] = [];
+    const log = new PostgresCommitLog(new PostgresDatabase(settings, (line) => lines.push(line)));
+    logs.push(log);
+    const store = await openLogged(log);
+    const [database, { schema }] = [new PostgresDatabase(settings), settings];
+    onTestFinished(async () => {
+      await store.close();
+      await database.close();
+    });
+    await addOne(store, "before");
+    // A sequence counts also what is undone.
+    const change = (text: string): Promise<unknown> => database.change(text, []);
+    await change(`create sequence ${schema}.tries`);
+    await change(
+      `create function ${schema}.refuse() returns trigger language plpgsql as $$ begin
+        perform nextval('${schema}.tries'); raise 'No space left on device' using errcode = '${state}'; end $$`,
+    );
+    await change(
+      `create trigger full_disk before insert on ${schema}.log for each statement execute function ${schema}.refuse()`,
+    );
+    const refused = { code, message: expect.not.stringContaining("may or may not") };
+    for (const id of ["refused", "again"]) await expect(addOne(store, id)).rejects.toMatchObject(refused);
+    expect(await database.read(`select last_value from ${schema}.tries`)).toEqual([{ last_value: "2" }]);
+    await change(`drop trigger full_disk on ${schema}.log`);
+    await addOne(store, "after");
+    expect(idsIn(store)).toEqual(["before", "after"]);
+    const told = { level: "error", message: expect.stringContaining("the database has no room") };
+    expect(lines.filter((line) => (line as typeof told).level === "error")).toMatchObject(
+      state === "53100" ? [told] : [],
+    );
+  });
+});
