@@ -36,8 +36,8 @@ import { type EngineMethod, EngineProxy } from "../host/engine-proxy.ts";
 import { tenantOf } from "../host/tenant-of.ts";
 import { partitionName } from "../storage/folder/partition-name.ts";
 import type { DividedCollections } from "./divided-collections.ts";
-import { isOfPeer, isOther, isUnavailable, leastBusyFirst } from "./node-choice.ts";
-import { NODE_METHODS, isNodeMethod } from "./node-methods.ts";
+import { isOfPeer, isOther, isUnavailable, isWithoutRoom, leastBusyFirst } from "./node-choice.ts";
+import { NODE_METHODS, isNodeMethod, isUndoneWithoutRoom } from "./node-methods.ts";
 import { PartitionCounts } from "./partition-counts.ts";
 
 export interface ClusterEngineOptions {
@@ -290,6 +290,8 @@ export class ClusterEngine extends EngineProxy {
         try {
           return (await callPeers([link], asked, this.#rules("askPartition"))).value;
         } catch (error) {
+          // Begun again it goes to another node.
+          if (isWithoutRoom(error)) throw readIsOver(error);
           throw isOther(error) || link.isOpen ? error : readIsOver(error);
         }
       },
@@ -300,7 +302,8 @@ export class ClusterEngine extends EngineProxy {
   #rules(method: string): PeerCallRules {
     let delay = this.#delays.get(method);
     if (delay === undefined) this.#delays.set(method, (delay = new HedgeDelay()));
-    return { what: "search node", budget: this.#budget, delay, isOfPeer };
+    const isUndone = isUndoneWithoutRoom(method) ? isWithoutRoom : undefined;
+    return { what: "search node", budget: this.#budget, delay, isOfPeer, ...(isUndone && { isUndone }) };
   }
 
   /** Cursors of different nodes may be the same number. */

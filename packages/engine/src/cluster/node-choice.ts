@@ -14,6 +14,11 @@ export function isOfPeer(error: unknown): boolean {
   return error instanceof SheafError && error.code === "collection_unavailable";
 }
 
+/** The node has no room for what others have written, and so does nothing; the database's room is the same for all. */
+export function isWithoutRoom(error: unknown): boolean {
+  return error instanceof SheafError && error.code === "storage_full";
+}
+
 export function isUnavailable(error: unknown): boolean {
   return isOfPeer(error) || !isOther(error);
 }

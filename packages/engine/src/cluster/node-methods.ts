@@ -58,6 +58,20 @@ export const NODE_METHODS = {
   closeRead: "pinned",
 } as const satisfies Record<NodeMethod, Repeat | "pinned">;
 
+/** Those that write one batch, which a node has made or not: with a full disk it says so, and has not. */
+const IN_ONE_BATCH: ReadonlySet<string> = new Set<NodeMethod>([
+  "write",
+  "writeAsGiven",
+  "delete",
+  "deleteSelected",
+  "commit",
+]);
+
+/** Whether another node may be asked where one has no room. */
+export function isUndoneWithoutRoom(method: string): boolean {
+  return IN_ONE_BATCH.has(method) || (isNodeMethod(method) && NODE_METHODS[method] === "hedged");
+}
+
 export function isNodeMethod(method: string): method is NodeMethod {
   return Object.hasOwn(NODE_METHODS, method);
 }

@@ -20,7 +20,7 @@ import type { EngineDatabase } from "../local-engine-options.ts";
 import { partitionName } from "../storage/folder/partition-name.ts";
 import type { RecordsAnswer } from "../storage/log/asked/records-question.ts";
 import { addressesOf } from "./node-addresses.ts";
-import { isUnavailable, leastBusyFirst } from "./node-choice.ts";
+import { isUnavailable, isWithoutRoom, leastBusyFirst } from "./node-choice.ts";
 
 /** A node that opens the partition first says so after ten seconds; the writer is not to wait for two of them. */
 const ANSWER_MS = 15_000;
@@ -43,6 +43,7 @@ export class NodeRecords {
     budget: new CallBudget(),
     delay: new HedgeDelay(),
     isOfPeer: mayBeKnownElsewhere,
+    isUndone: isWithoutRoom,
   };
   #watching: Promise<() => Promise<void>> | null = null;
 

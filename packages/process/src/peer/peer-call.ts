@@ -29,6 +29,8 @@ export interface PeerCallRules {
   readonly delay: HedgeDelay;
   /** An error of a peer that another one may not have. */
   readonly isOfPeer?: (error: unknown) => boolean;
+  /** One of these that says that the peer has done nothing: the call is sent on, also where it changes something. */
+  readonly isUndone?: (error: unknown) => boolean;
 }
 
 const MOST_ATTEMPTS = 3;
@@ -104,9 +106,11 @@ class Attempts {
 
   #fail(error: unknown): void {
     const { repeat } = this.#call;
-    const isOfPeer = error instanceof PeerFailure || this.#rules.isOfPeer?.(error) === true;
-    const mayRepeat = repeat !== "once" || (error instanceof PeerFailure && error.fate === "refused");
-    const isFree = error instanceof PeerFailure && error.fate === "refused";
+    const isRefused = error instanceof PeerFailure && error.fate === "refused";
+    // What a peer answers at once makes no overload worse.
+    const isFree = isRefused || this.#rules.isUndone?.(error) === true;
+    const isOfPeer = isFree || error instanceof PeerFailure || this.#rules.isOfPeer?.(error) === true;
+    const mayRepeat = repeat !== "once" || isFree;
     if (isOfPeer && mayRepeat && this.#hasNext && (isFree || this.#rules.budget.take())) this.#begin();
     // Another attempt that is under way may still answer, whatever this one says of its own peer.
     else if (!isOfPeer || this.#running.size === 0) this.#end(() => this.#reject(this.#told(error)));
