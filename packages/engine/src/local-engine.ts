@@ -29,7 +29,7 @@ import { NO_ARCHIVE } from "./archive/archive.ts";
 import { BackupMaker, type BackupRequest, type MadeBackup } from "./backup/make-backup.ts";
 import type { Catalog } from "./catalog/catalog.ts";
 import { commitTo } from "./collection/planning/commit-to.ts";
-import { makeReadToken, tokenScope } from "./collection/read-token.ts";
+import { readTokenOf } from "./collection/read-token.ts";
 import { collectionStatistics, collectionUsage } from "./collection/collection-statistics.ts";
 import { CollectionCalls } from "./collection/collection-calls.ts";
 import { CollectionForker } from "./collection/collection-forker.ts";
@@ -288,9 +288,7 @@ export class LocalEngine implements Engine {
   }
 
   readToken(ref: CollectionRef): Promise<ReadToken> {
-    return this.#calls.use(ref, undefined, async ({ readable }) =>
-      makeReadToken(await tokenScope(this.#catalog, ref), readable),
-    );
+    return this.#calls.use(ref, undefined, (opened) => readTokenOf(opened, ref, this.#catalog));
   }
 
   commit(ref: CollectionRef, request: CommitRequest, options?: EngineOptions): Promise<CommitResult> {

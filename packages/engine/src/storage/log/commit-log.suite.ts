@@ -82,6 +82,19 @@ export function commitLogSuite({ name, open }: CommitLogSuite): void {
       expect((await readAll(log, START)).map(({ parts }) => parts.length)).toEqual([3, 2]);
     });
 
+    it("knows which batch a sequence number is of, also once that was trimmed", async () => {
+      const batches = [batch(2, "one"), batch(3, "two"), batch(7, "three"), batch(9, "four")] as const;
+      await append(START, ...batches);
+      const known = async (): Promise<readonly (string | null)[]> =>
+        Promise.all([0, 1, 2, 3, 5, 7, 9, 11].map((sequence) => log.batchAt("c", sequence)));
+      const [one, two, three, four] = batches.map(({ id }) => id);
+      const expected = [null, null, one, two, null, three, four, null];
+      expect(await known()).toEqual(expected);
+      await log.trim("c", { ...headAfter(EPOCH, batches.slice(0, 3)), place: "c/1", bytes: 1 });
+      expect(await known()).toEqual(expected);
+      expect(await log.batchAt("none", 2)).toBeNull();
+    });
+
     it("has a collection from its creation on, once", async () => {
       expect(await log.heads(["none", "c"])).toEqual([null, { ...START, state: STATE, ...EMPTY }]);
       expect(await log.create("c", { epoch: "other", state: STATE })).toBe("exists");

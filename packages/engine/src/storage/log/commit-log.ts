@@ -133,6 +133,11 @@ export interface CommitLog {
    * durable as an append that is done, which a batch that `read` gives need not be.
    */
   find(collection: string, batch: string): Promise<number | null>;
+  /**
+   * Id of the batch whose last operation has this sequence number, also of one that was trimmed, for a day; `null`: there is
+   * none, or it is not known any more.
+   */
+  batchAt(collection: string, sequence: number): Promise<string | null>;
   /** `null`: the log has everything. */
   checkpoint(collection: string): Promise<Checkpoint | null>;
   /**

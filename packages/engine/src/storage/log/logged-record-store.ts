@@ -95,6 +95,14 @@ export class LoggedRecordStore extends ForwardingStore {
     return this.#position;
   }
 
+  /** Id of the batch that a state with this sequence number is of; `null`: the log does not know one. */
+  async batchAt(sequence: number): Promise<string | null> {
+    const { id, log } = this.#options;
+    // Before the first one there is none, and so none of another past.
+    if (sequence === 0) return "";
+    return sequence === this.#position.sequence ? this.#position.batch : log.batchAt(id, sequence);
+  }
+
   /** `false` while a checkpoint is written, or the records are fetched; closing would break it off. */
   get settled(): boolean {
     return this.#options.checkpoints?.isWriting !== true && !this.isCold;

@@ -163,6 +163,11 @@ export class MemoryCommitLog implements CommitLog {
     return this.#logs.get(collection)?.sequences.get(batch) ?? null;
   }
 
+  async batchAt(collection: string, sequence: number): Promise<string | null> {
+    const known = [...(this.#logs.get(collection)?.sequences ?? [])];
+    return known.find(([, each]) => each === sequence)?.[0] ?? null;
+  }
+
   async checkpoint(collection: string): Promise<Checkpoint | null> {
     return this.#logs.get(collection)?.checkpoint ?? null;
   }

@@ -25,13 +25,11 @@ import {
 import { NO_USAGE, type Usage, isBounded } from "../usage.ts";
 import { checkpointOwner, isLogOfRecords, isRecordFile } from "../log/checkpoint-files.ts";
 import { AppendMeter } from "../log/append-meter.ts";
-import { byteaArray } from "./bytea-array.ts";
+import { columnsOf } from "./log-columns.ts";
 import { LogOwners } from "./log-owners.ts";
 import type { Connection, PostgresDatabase, Row, Verdict } from "./postgres-database.ts";
 import { CommitUnknown, isDuplicate } from "./postgres-errors.ts";
 
-/** Of a row; a larger body is several. */
-const ROW_BYTES = 512 * 1024;
 /** Of one answer, so at most 16 MiB. */
 const PAGE_ROWS = 32;
 /** Between two steps of a drop: what others do comes first. */
@@ -202,6 +200,11 @@ export class PostgresCommitLog implements CommitLog {
   async find(collection: string, batch: string): Promise<number | null> {
     const [row] = await this.#change(this.#sql.find, [collection, batch]);
     return row === undefined ? null : Number(row["seq"]);
+  }
+
+  async batchAt(collection: string, sequence: number): Promise<string | null> {
+    const [row] = await this.#database.read(this.#sql.batchAt, [collection, sequence]);
+    return (row?.["batch"] as string | null | undefined) ?? null;
   }
 
   async checkpoint(collection: string): Promise<Checkpoint | null> {
@@ -378,23 +381,4 @@ function rowOf(row: Row) {
     batch: String(row["batch"]),
     body: row["body"] as Buffer,
   };
-}
-
-/** One array for each column of `log`. */
-function columnsOf(from: number, batches: readonly LogBatch[]): readonly unknown[] {
-  const numbers: number[][] = [[], [], [], [], []];
-  const [ids, bodies]: [string[], Uint8Array[]] = [[], []];
-  let previous = from;
-  for (const { id, sequence, parts } of batches) {
-    for (const [part, { partition, body }] of parts.entries()) {
-      for (let at = 0, chunk = 0; chunk === 0 || at < body.length; at += ROW_BYTES, chunk++) {
-        for (const [i, value] of [sequence, part, chunk, partition, previous].entries())
-          numbers[i]!.push(value);
-        ids.push(id);
-        bodies.push(body.subarray(at, at + ROW_BYTES));
-      }
-    }
-    previous = sequence;
-  }
-  return [...numbers, ids, byteaArray(bodies)];
 }
