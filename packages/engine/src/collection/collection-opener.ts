@@ -111,7 +111,7 @@ export class CollectionOpener {
 
   constructor(options: CollectionOpenerOptions) {
     this.#options = options;
-    this.damaged = new DamagedCollections(options.log, options.listeners);
+    this.damaged = new DamagedCollections(options.log, options.listeners, options.logs !== null);
     this.setQuarantined(options.listeners.quarantined ?? []);
   }
 

@@ -16,11 +16,14 @@ export interface DamageMemory {
 
 export class DamagedCollections {
   readonly #log: EngineLog;
+  readonly #isCopy: boolean;
   readonly #found: Set<string>;
   readonly #onDamage: NonNullable<DamageMemory["onDamage"]>;
 
-  constructor(log: EngineLog, { damaged = [], onDamage = () => {} }: DamageMemory) {
+  /** @param isCopy Its records are in a database, and what is here, or is read of an object store, is no matter of the doctor's. */
+  constructor(log: EngineLog, { damaged = [], onDamage = () => {} }: DamageMemory, isCopy = false) {
     this.#log = log;
+    this.#isCopy = isCopy;
     this.#found = new Set(damaged);
     this.#onDamage = onDamage;
   }
@@ -52,7 +55,8 @@ export class DamagedCollections {
 
   /** An error of a call on the collection as its caller may see it. */
   refusal(error: unknown, id: string): unknown {
-    return this.hear(error, id) && !(error instanceof UnreadableRecord) ? unreadable(id, error) : error;
+    if (!this.hear(error, id) || error instanceof UnreadableRecord) return error;
+    return this.#isCopy ? unreadableCopy(id, error) : unreadable(id, error);
   }
 
   /** Whether the error is about damage. */
@@ -60,9 +64,12 @@ export class DamagedCollections {
     if (!(error instanceof SheafError) || error.code !== "collection_unavailable") return false;
     if (!this.#found.has(id)) {
       this.add(id);
+      const remedy = this.#isCopy
+        ? "bring the file back in the object store, or empty this data folder"
+        : "run `sheaf doctor`";
       this.#log({
         level: "error",
-        message: "a collection is damaged: requests that need the damaged data are 500; run `sheaf doctor`",
+        message: `a collection is damaged: requests that need the damaged data are 500; ${remedy}`,
         collection: id,
         error: describeError(error),
       });
@@ -76,5 +83,11 @@ export function unreadable(id: string, cause?: unknown): SheafError {
   const message =
     `the stored data of collection [${id}] cannot be read; the operator of the server has to run \`sheaf doctor\`, ` +
     "which says what to do";
+  return new SheafError("collection_unavailable", message, { cause });
+}
+
+/** The same on a server whose records are in a database, of whose data the doctor knows nothing. */
+function unreadableCopy(id: string, cause: unknown): SheafError {
+  const message = `the stored data of collection [${id}] cannot be read; the operator finds in the log of the server what is damaged`;
   return new SheafError("collection_unavailable", message, { cause });
 }
