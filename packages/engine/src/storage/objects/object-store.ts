@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SheafError } from "@sheaf/protocol";
 import { AwsClient } from "aws4fetch";
+import { bodyOf } from "./answer-body.ts";
 import { Slots } from "./slots.ts";
 import { StoreFailure } from "./store-failure.ts";
 import type { StoreHealth } from "./store-health.ts";
@@ -54,8 +55,6 @@ const MAX_ERROR_CHARACTERS = 300;
 const MAX_CODE_CHARACTERS = 40;
 /** Stores refuse requests of a clock that is 15 minutes wrong. */
 const MOST_CLOCK_SECONDS = 60;
-/** Of a range, of a list, of an error; nothing that is asked for has more. */
-const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 /** The store was busy, took too long, or got other bytes than were sent. */
 const PASSING_STATUS = new Set([408, 429, 500, 502, 503, 504]);
 const PASSING_CODE = /<Code>(?:RequestTimeout|BadDigest|IncompleteBody|SlowDown|InternalError)<\/Code>/;
@@ -299,13 +298,8 @@ export class ObjectStore {
       signal: AbortSignal.timeout(Math.ceil(requestMs * Math.max(1, (body?.length ?? 0) / partBytes))),
       redirect: "error",
     });
-    if (method !== "HEAD" && Number(response.headers.get("content-length")) > MAX_ANSWER_BYTES)
-      throw new Error("the object store answers with more than was asked for");
-    const answer = {
-      status: response.status,
-      headers: response.headers,
-      body: Buffer.from(await response.arrayBuffer()),
-    };
+    const { status, headers: told } = response;
+    const answer = { status, headers: told, body: await bodyOf(response, method) };
     if (md5 !== undefined) requireArrived(answer, md5);
     requireWhole(answer);
     return answer;
