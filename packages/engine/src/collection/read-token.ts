@@ -29,14 +29,14 @@ export interface TokenScope {
 }
 
 /** What a token names. */
-export interface TokenState {
+interface TokenState {
   readonly sequence: number;
   /** Id of the batch in the log of the collection whose last operation this is; empty where there is no log. */
   readonly batch: string;
 }
 
 /** A collection whose records may be in a log. */
-export interface TokenSource {
+interface TokenSource {
   readonly logged?: { batchAt(sequence: number): Promise<string | null> } | undefined;
 }
 

@@ -57,6 +57,8 @@ class Attempts {
   #next = 0;
   #hedge: NodeJS.Timeout | undefined;
   #isOver = false;
+  /** What the caller is told rather than that one peer could do nothing: of a peer that may answer a moment later. */
+  #failure: { readonly error: unknown } | null = null;
 
   constructor(links: readonly PeerLink[], call: PeerCall, rules: PeerCallRules) {
     this.#links = links;
@@ -111,9 +113,11 @@ class Attempts {
     const isFree = isRefused || this.#rules.isUndone?.(error) === true;
     const isOfPeer = isFree || error instanceof PeerFailure || this.#rules.isOfPeer?.(error) === true;
     const mayRepeat = repeat !== "once" || isFree;
+    if (isRefused || !isFree) this.#failure = { error };
     if (isOfPeer && mayRepeat && this.#hasNext && (isFree || this.#rules.budget.take())) this.#begin();
     // Another attempt that is under way may still answer, whatever this one says of its own peer.
-    else if (!isOfPeer || this.#running.size === 0) this.#end(() => this.#reject(this.#told(error)));
+    else if (!isOfPeer || this.#running.size === 0)
+      this.#end(() => this.#reject(this.#told((this.#failure ?? { error }).error)));
   }
 
   /** What the caller is told of a peer that has failed. */

@@ -131,11 +131,11 @@ function logIn(schema: string) {
       order by seq, part, chunk limit $5::int`,
     trimmed: `select trimmed_seq from ${head} where collection = $1::text`,
     /** The last of these goes through the ids of a day; the others are asked for in nearly all cases, and find one row. */
-    batchAt: `select coalesce(
+    batchAt: `select nullif(coalesce(
         (select batch from ${log} where collection = $1::text and seq = $2::bigint limit 1),
         (select trimmed_batch from ${head} where collection = $1::text and trimmed_seq = $2::bigint),
         (select b.batch from ${batch} b join ${head} h on h.collection = b.collection
-          where b.collection = $1::text and b.seq = $2::bigint and b.seq < h.trimmed_seq limit 1)) as batch`,
+          where b.collection = $1::text and b.seq = $2::bigint and b.seq < h.trimmed_seq limit 1)), '') as batch`,
     /** A change, for its commit waits for the standby, which then has the batch, too. */
     find: `update ${batch} set seq = seq where collection = $1::text and batch = $2::text returning seq`,
   };
