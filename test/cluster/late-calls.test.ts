@@ -18,6 +18,8 @@ const LATE_MS = 2_500;
 let database: PostgresServer;
 let gateway: ServedSheaf;
 const nodes: ServedSheaf[] = [];
+/** Also those that did not come to serve. */
+const started: ServedSheaf[] = [];
 
 async function start(...args: readonly string[]): Promise<ServedSheaf> {
   const served = await ServedSheaf.launch({
@@ -25,6 +27,7 @@ async function start(...args: readonly string[]): Promise<ServedSheaf> {
     env: { PGPASSWORD: PASSWORD, SHEAF_CLUSTER_SECRET: SECRET },
     group: true,
   });
+  started.push(served);
   await served.waitUntilReady();
   return served;
 }
@@ -38,7 +41,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   for (const node of nodes) node.signalGroup("SIGCONT");
-  await Promise.all([...nodes, gateway].map((served) => served?.dispose()));
+  await Promise.all(started.map((served) => served.dispose()));
   await database?.close();
 });
 
