@@ -30,7 +30,7 @@ import type {
 } from "@sheaf/protocol";
 import type { BackupProgress, BackupRequest, MadeBackup } from "./backup/make-backup.ts";
 import type { BegunPartition, PartitionAsk } from "./collection/partitions/asked-partition.ts";
-import type { PartitionQuestion } from "./query/partitioned/partition.ts";
+import type { PartitionQuestion, SelectedIds } from "./query/partitioned/partition.ts";
 import type { RecordsAnswer, RecordsQuestion } from "./storage/log/asked/records-question.ts";
 import type { SelectedRecords } from "./query/partitioned/read-partitions.ts";
 
@@ -227,6 +227,13 @@ export interface Activity {
   readonly tokens: readonly TokenUsage[];
 }
 
+/** As `Partition.begin` has them: large ones go by themselves. */
+export type AskedOfPartition = readonly [
+  question: PartitionQuestion,
+  ids: SelectedIds,
+  options?: EngineOptions,
+];
+
 export interface Engine {
   createTenant(name: string): Promise<void>;
   getTenant(name: string): Promise<Tenant>;
@@ -327,12 +334,7 @@ export interface Engine {
    * Begins a read of one partition of a collection (`Partition`), at its newest state or later. It is asked on with
    * `askPartition`, and closed with `closeRead`.
    */
-  beginPartition(
-    ref: CollectionRef,
-    partition: number,
-    question: PartitionQuestion,
-    options?: EngineOptions,
-  ): Promise<BegunPartition>;
+  beginPartition(ref: CollectionRef, partition: number, ...asked: AskedOfPartition): Promise<BegunPartition>;
   /** Calls a method of such a read (`PartitionRead`). 503 where it has ended. */
   askPartition(
     ref: CollectionRef,

@@ -15,7 +15,6 @@ import {
   callPeers,
 } from "@sheaf/process";
 import {
-  type CancelSignal,
   type Collection,
   type CollectionRef,
   type DeleteRequest,
@@ -28,7 +27,7 @@ import {
   SheafError,
 } from "@sheaf/protocol";
 import type { AskedRead, BegunPartition } from "../collection/partitions/asked-partition.ts";
-import type { PartitionQuestion } from "../query/partitioned/partition.ts";
+import type { Partition } from "../query/partitioned/partition.ts";
 import type { CollectionName, DatabaseRef, Engine, EngineOptions, ResultBatch, ToDelete } from "../engine.ts";
 import type { BackupProgress, MadeBackup } from "../backup/make-backup.ts";
 import type { EngineLog } from "../engine-log.ts";
@@ -38,6 +37,7 @@ import { partitionName } from "../storage/folder/partition-name.ts";
 import type { DividedCollections } from "./divided-collections.ts";
 import { isOfPeer, isOther, isUnavailable, isWithoutRoom, leastBusyFirst } from "./node-choice.ts";
 import { NODE_METHODS, isNodeMethod, isUndoneWithoutRoom } from "./node-methods.ts";
+import { packQuestion } from "./pack-question.ts";
 import { PartitionCounts } from "./partition-counts.ts";
 
 export interface ClusterEngineOptions {
@@ -272,12 +272,14 @@ export class ClusterEngine extends EngineProxy {
   async #beginPartition(
     ref: CollectionRef,
     partition: number,
-    question: PartitionQuestion,
-    signal: CancelSignal | undefined,
+    ...[question, ids, signal]: Parameters<Partition["begin"]>
   ): Promise<AskedRead> {
+    const isLong = await packQuestion(question, ids, signal);
     const links = leastBusyFirst(this.#nodes.ranked(partitionName(ref.id, partition)), this.#readReplicas);
-    const args = [ref, partition, question];
-    const call = { method: "beginPartition", args, options: { signal }, repeat: "hedged" } as const;
+    const args = [ref, partition, question, ids];
+    // What takes long to send is no sign of a slow node.
+    const repeat = isLong ? "again" : "hedged";
+    const call = { method: "beginPartition", args, options: { signal }, repeat } as const;
     // One that has to open the partition first says so after a while; the others may have it.
     const rules = { ...this.#rules("beginPartition"), isOfPeer: isUnavailable };
     const { value, link } = await callPeers(links, call, rules);

@@ -17,7 +17,7 @@ import { type AskedRead, AskedPartition } from "../collection/partitions/asked-p
 import { PartitionedReads } from "../collection/partitions/partitioned-reads.ts";
 import type { EngineOptions, ResultBatch } from "../engine.ts";
 import type { StartedRead } from "../query/execute.ts";
-import type { PartitionQuestion } from "../query/partitioned/partition.ts";
+import type { Partition } from "../query/partitioned/partition.ts";
 import type { SelectedRecords } from "../query/partitioned/read-partitions.ts";
 import { RegexPool } from "../query/regex/regex-pool.ts";
 import { CallMeter, type StageTimes } from "../query/stage-times.ts";
@@ -28,8 +28,7 @@ export interface DividedNodes {
   readonly begin: (
     ref: CollectionRef,
     partition: number,
-    question: PartitionQuestion,
-    signal: CancelSignal | undefined,
+    ...asked: Parameters<Partition["begin"]>
   ) => Promise<AskedRead>;
   readonly deleteSelected: (
     ref: CollectionRef,
@@ -68,7 +67,7 @@ export class DividedCollections {
       const { schema, dimension } = await this.#nodes.getCollection(ref);
       const [plan, partitions] = [indexPlan(schema), partitionsOf(schema)];
       const partition = (number: number): AskedPartition =>
-        new AskedPartition((question, signal) => this.#nodes.begin(ref, number, question, signal));
+        new AskedPartition((...asked) => this.#nodes.begin(ref, number, ...asked));
       const regexes = this.#regexes.forTenant(ref.tenant);
       const state = { schema, plan, dimension };
       const reads = new PartitionedReads({

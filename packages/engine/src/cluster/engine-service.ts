@@ -10,8 +10,8 @@ import { NODE_METHODS, isNodeMethod } from "./node-methods.ts";
 interface ServedEngine extends Engine {
   /** Whether it answers now. */
   readonly responsive: boolean;
-  /** It hands writes to a process of its own, and does not look into them. */
-  readonly relaysWrites?: boolean;
+  /** It hands calls to a process of its own, and does not look into what is large in them. */
+  readonly relays?: boolean;
   /** As `PeerService` has it, for an engine that makes changes later than it was asked for them. */
   readonly heed?: PeerService["heed"];
 }
@@ -27,7 +27,12 @@ export function engineService(engine: ServedEngine): PeerService {
 /** Their last argument is the cursor. */
 const CONTINUING: ReadonlySet<string> = new Set<keyof Engine>(["nextBatch", "askPartition", "closeRead"]);
 /** Large ones come packed, and go on so. */
-const WRITES: ReadonlySet<string> = new Set<keyof Engine>(["write", "writeAsGiven", "commit"]);
+const RELAYED: ReadonlySet<string> = new Set<keyof Engine>([
+  "write",
+  "writeAsGiven",
+  "commit",
+  "beginPartition",
+]);
 /** Of one gateway, as far as is known here: the engine ends those that nobody goes on with. */
 const MOST_READS = 10_000;
 
@@ -49,7 +54,7 @@ class EngineSession implements PeerSession {
   /** What another node does in its place where this one is given up; the rest changes nothing, or does the same twice. */
   readonly changes = (method: string): boolean => isNodeMethod(method) && NODE_METHODS[method] === "once";
 
-  readonly relays = (method: string): boolean => this.#engine.relaysWrites === true && WRITES.has(method);
+  readonly relays = (method: string): boolean => this.#engine.relays === true && RELAYED.has(method);
 
   readonly handle: PeerSession["handle"] = async (method, args, options) => {
     if (!isNodeMethod(method)) throw new SheafError("internal", `a search node has no method ${method}`);

@@ -12,9 +12,15 @@ import {
   throwIfAborted,
 } from "@sheaf/protocol";
 import type { Catalog } from "../catalog/catalog.ts";
-import type { EngineOptions, EngineStatistics, IndexingStatus, ResultBatch } from "../engine.ts";
+import type {
+  AskedOfPartition,
+  EngineOptions,
+  EngineStatistics,
+  IndexingStatus,
+  ResultBatch,
+} from "../engine.ts";
 import type { StartedRead } from "../query/execute.ts";
-import type { BegunRead, Partition, PartitionQuestion } from "../query/partitioned/partition.ts";
+import type { BegunRead, Partition, PartitionQuestion, SelectedIds } from "../query/partitioned/partition.ts";
 import { CallMeter, type StageTimes } from "../query/stage-times.ts";
 import { partitionName } from "../storage/folder/partition-name.ts";
 import { indexingStatus } from "./collection-statistics.ts";
@@ -31,6 +37,7 @@ import { type BegunPartition, type PartitionAsk, answer } from "./partitions/ask
 
 interface PartitionBeginning {
   readonly question: PartitionQuestion;
+  readonly ids: SelectedIds;
   /** Ends the read, also after it has begun. */
   readonly signal: CancelSignal | undefined;
   readonly times: StageTimes;
@@ -128,7 +135,8 @@ export class CollectionCalls {
   /** As it is open here, for the reads of one call. */
   partition(ref: CollectionRef, partition: number, times: StageTimes): Partition {
     return {
-      begin: (question, signal) => this.#beginPartition(ref, partition, { question, signal, times }),
+      begin: (question, ids, signal) =>
+        this.#beginPartition(ref, partition, { question, ids, signal, times }),
     };
   }
 
@@ -136,12 +144,11 @@ export class CollectionCalls {
   async openPartition(
     ref: CollectionRef,
     partition: number,
-    question: PartitionQuestion,
-    options: EngineOptions | undefined,
+    ...[question, ids, options]: AskedOfPartition
   ): Promise<BegunPartition> {
     await this.#requirePartition(ref, partition);
     return this.meter.measure(options, async (times) => {
-      const beginning = { question, signal: options?.signal, times };
+      const beginning = { question, ids, signal: options?.signal, times };
       const { state, read } = await this.#beginPartition(ref, partition, beginning);
       return { state, cursor: this.open.openPartition(ref, read, options?.signal) };
     });
@@ -185,7 +192,7 @@ export class CollectionCalls {
   #beginPartition(
     ref: CollectionRef,
     partition: number,
-    { question, signal, times }: PartitionBeginning,
+    { question, ids, signal, times }: PartitionBeginning,
   ): Promise<BegunRead> {
     const name = partitionName(ref.id, partition);
     return this.#useOpen(ref, { name, signal }, (collection, used) => {
@@ -203,7 +210,7 @@ export class CollectionCalls {
         lease.release();
       };
       const keep = (bytes: number): void => lease.grow(bytes);
-      return collection.partition.begin(question, ending, {
+      return collection.partition.begin(question, ids, ending, {
         times,
         hold: { ...hold, refresh, keep, release },
       });

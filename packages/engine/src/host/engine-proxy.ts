@@ -22,10 +22,10 @@ import type {
 } from "@sheaf/protocol";
 import type { BackupProgress, BackupRequest, MadeBackup } from "../backup/make-backup.ts";
 import type { BegunPartition, PartitionAsk } from "../collection/partitions/asked-partition.ts";
-import type { PartitionQuestion } from "../query/partitioned/partition.ts";
 import type { SelectedRecords } from "../query/partitioned/read-partitions.ts";
 import type { RecordsAnswer, RecordsQuestion } from "../storage/log/asked/records-question.ts";
 import type {
+  AskedOfPartition,
   Activity,
   CollectionName,
   DatabaseRef,
@@ -232,10 +232,9 @@ export abstract class EngineProxy implements Engine {
   beginPartition(
     ref: CollectionRef,
     partition: number,
-    question: PartitionQuestion,
-    options?: EngineOptions,
+    ...[question, ids, options]: AskedOfPartition
   ): Promise<BegunPartition> {
-    return this.onCollection("beginPartition", ref, [partition, question], options);
+    return this.onCollection("beginPartition", ref, [partition, question, ids], options);
   }
 
   askPartition(

@@ -28,7 +28,7 @@ const HANG_AFTER_MS = 120_000;
 const CORES = availableParallelism();
 
 export class HostedEngine extends EngineProxy {
-  readonly relaysWrites = true;
+  readonly relays = true;
   #callersWait: () => Promise<unknown> | undefined = () => undefined;
   readonly #supervisor: ChildSupervisor;
   readonly #dataFolder: DataFolder;

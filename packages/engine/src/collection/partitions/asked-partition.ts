@@ -1,6 +1,5 @@
 /** A partition that another engine has, whose reads are known by cursors: each question and each answer is a message. */
-import type { CancelSignal } from "@sheaf/protocol";
-import type { Partition, PartitionQuestion, PartitionRead } from "../../query/partitioned/partition.ts";
+import type { Partition, PartitionRead } from "../../query/partitioned/partition.ts";
 
 /** A method of a read, by name. */
 export interface PartitionAsk {
@@ -38,10 +37,10 @@ const METHODS: { readonly [method in keyof PartitionRead]: boolean } = {
 };
 
 export class AskedPartition implements Partition {
-  readonly #begin: (question: PartitionQuestion, signal?: CancelSignal) => Promise<AskedRead>;
+  readonly #begin: (...asked: Parameters<Partition["begin"]>) => Promise<AskedRead>;
 
   /** @param begin Rejects with the error of the partition. */
-  constructor(begin: (question: PartitionQuestion, signal?: CancelSignal) => Promise<AskedRead>) {
+  constructor(begin: (...asked: Parameters<Partition["begin"]>) => Promise<AskedRead>) {
     this.#begin = begin;
   }
 

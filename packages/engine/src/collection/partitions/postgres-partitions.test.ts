@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { SheafError } from "@sheaf/protocol";
+import { type PackedMessage, packedFormOf } from "@sheaf/process";
+import { SheafError, type Where } from "@sheaf/protocol";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { gatewayOf, nodeOf } from "../../cluster/testing/test-nodes.ts";
 import { createLocalEngine } from "../../create-local-engine.ts";
@@ -12,6 +13,7 @@ import { engineRecordsSuite } from "../../engine-records.suite.ts";
 import { engineTransactionsSuite } from "../../engine-transactions.suite.ts";
 import type { Engine } from "../../engine.ts";
 import type { EngineDatabase } from "../../local-engine-options.ts";
+import type { SelectedIds } from "../../query/partitioned/partition.ts";
 import { DataFolder } from "../../storage/folder/data-folder.ts";
 import { PostgresCommitLog } from "../../storage/postgres/postgres-commit-log.ts";
 import { PostgresDatabase } from "../../storage/postgres/postgres-database.ts";
@@ -279,6 +281,35 @@ describe("partitions on several nodes", () => {
     expect(nodes[0]!.calls).toContain("beginPartition");
   });
 
+  it("are each asked for its own ids, with a long question in the form that it was encoded in", async () => {
+    const engine = await open(server.settings());
+    const questions: { readonly ids: SelectedIds; readonly form: PackedMessage | undefined }[] = [];
+    const begin: Engine["beginPartition"] = (ref, partition, ...asked) => {
+      questions.push({ ids: asked[1], form: packedFormOf(asked[0]) });
+      return engine.beginPartition(ref, partition, ...asked);
+    };
+    const get = (target: Engine, name: string): unknown =>
+      name === "beginPartition" ? begin : Reflect.get(target, name);
+    const node = await nodeOf(new Proxy(engine, { get }));
+    onTestFinished(() => node.listener.close());
+    const gateway = await gatewayOf([node]);
+    onTestFinished(() => gateway.close());
+    const ref = await makeCollection(gateway);
+    const known = Array.from({ length: 9 }, (_, i) => `r${i}`);
+    await write(gateway, ref, "add", ...known.map((id) => record(id, { metadata: new Map([["k", id]]) })));
+    const ids = [...known, ...Array.from({ length: 2_000 }, (_, i) => `${"x".repeat(200)}${i}`)];
+    const where: Where = { type: "in", negated: false, key: "k", values: ids };
+    expect(await gateway.count(ref, { ids, where })).toBe(9);
+    expect(questions.flatMap((each) => each.ids ?? []).sort()).toEqual([...ids].sort());
+    expect(questions).toHaveLength(3);
+    const [first] = questions;
+    expect(first?.form).toBeDefined();
+    for (const { form } of questions) expect(form).toEqual(first?.form);
+    questions.length = 0;
+    expect(await gateway.count(ref, { ids: ["r3"], where: null })).toBe(1);
+    expect(questions).toEqual([{ ids: ["r3"], form: undefined }]);
+  });
+
   it("are read on after a call that has failed for a moment", async () => {
     let isAway = false;
     const node = await nodeOf(failing(await open(server.settings()), "getCollection", () => isAway));
@@ -305,8 +336,8 @@ describe("partitions on several nodes", () => {
     const engine = await open(server.settings());
     const ref = await makeCollection(engine);
     await write(engine, ref, "add", record("a"));
-    const question = { selections: [], lists: [] };
-    const { cursor, state } = await engine.beginPartition(ref, 0, question);
+    const question = { filters: [], lists: [] };
+    const { cursor, state } = await engine.beginPartition(ref, 0, question, null);
     const asked = engine.askPartition(ref, { method: "settle", args: [state + 1] }, cursor);
     const stopped = { code: "cancelled" };
     await Promise.all([expect(asked).rejects.toMatchObject(stopped), engine.closeRead(cursor)]);

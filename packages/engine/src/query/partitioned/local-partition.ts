@@ -5,7 +5,7 @@ import type { QueryContext } from "../query-context.ts";
 import { planSelection } from "../selection.ts";
 import { StageTimes } from "../stage-times.ts";
 import { LocalPartitionRead } from "./local-partition-read.ts";
-import type { BegunRead, Partition, PartitionQuestion } from "./partition.ts";
+import type { BegunRead, Partition, PartitionQuestion, SelectedIds } from "./partition.ts";
 
 /** What keeps the partition as it is while it is read. */
 export interface PartitionHold {
@@ -48,6 +48,7 @@ export class LocalPartition implements Partition {
   /** @param hold Released with the read, or where none begins. */
   async begin(
     question: PartitionQuestion,
+    ids: SelectedIds,
     signal?: CancelSignal,
     {
       times = new StageTimes(),
@@ -59,8 +60,8 @@ export class LocalPartition implements Partition {
       const context = this.#context(times);
       const pace = new Pace(signal, context.tenant);
       const selections = [];
-      for (const { path, ...selector } of question.selections)
-        selections.push(await planSelection(context, selector, pace.signal, path));
+      for (const { path, where } of question.filters)
+        selections.push(await planSelection(context, { ids, where }, pace.signal, path));
       const ticket = await context.versions.open();
       const begun: LocalPartitionRead = new LocalPartitionRead({
         ...{ context, pace, question, selections, ticket, hold },

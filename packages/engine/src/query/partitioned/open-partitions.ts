@@ -3,7 +3,8 @@
  * it is asked, and the newest of those that they begin with is one that all of them go through; so writers hold no read up.
  */
 import { type CancelSignal, SheafError } from "@sheaf/protocol";
-import type { BegunRead, Partition, PartitionQuestion, PartitionRead, PartitionSize } from "./partition.ts";
+import type { AskedPart } from "./asked-parts.ts";
+import type { BegunRead, PartitionQuestion, PartitionRead, PartitionSize } from "./partition.ts";
 
 export interface OpenedPartition extends PartitionSize {
   readonly read: PartitionRead;
@@ -15,6 +16,8 @@ interface OpeningOptions {
   /** A state that the read has to see, or a later one. */
   readonly least: number;
   readonly signal: CancelSignal | undefined;
+  /** How many partitions are asked at a time. */
+  readonly together: number;
 }
 
 /** Each is for a read whose state a partition has let go before it was told. */
@@ -22,12 +25,12 @@ const MOST_ATTEMPTS = 4;
 
 /** Throws as soon as one partition does: no answer is partial. */
 export async function openPartitions(
-  partitions: readonly Partition[],
+  parts: readonly AskedPart[],
   question: PartitionQuestion,
   options: OpeningOptions,
 ): Promise<readonly OpenedPartition[]> {
   for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
-    const opened = await openedOnce(partitions, question, options);
+    const opened = await openedOnce(parts, question, options);
     if (opened !== null) return opened;
   }
   const words = "too many others write the collection; try again";
@@ -36,13 +39,13 @@ export async function openPartitions(
 
 /** `null`: one of them does not have the state any more. */
 async function openedOnce(
-  partitions: readonly Partition[],
+  parts: readonly AskedPart[],
   question: PartitionQuestion,
-  { least, signal }: OpeningOptions,
+  options: OpeningOptions,
 ): Promise<readonly OpenedPartition[] | null> {
-  const begun = await begunReads(partitions, question, signal);
+  const begun = await begunReads(parts, question, options);
   try {
-    const state = begun.reduce((newest, each) => Math.max(newest, each.state), least);
+    const state = begun.reduce((newest, each) => Math.max(newest, each.state), options.least);
     const sizes = await Promise.all(begun.map(({ read }) => read.settle(state)));
     const opened = begun.flatMap(({ read }, i) => (sizes[i] ? [{ ...sizes[i], read, state }] : []));
     if (opened.length === begun.length) return opened;
@@ -55,14 +58,27 @@ async function openedOnce(
 }
 
 async function begunReads(
-  partitions: readonly Partition[],
+  parts: readonly AskedPart[],
   question: PartitionQuestion,
-  signal: CancelSignal | undefined,
+  { signal, together }: OpeningOptions,
 ): Promise<readonly BegunRead[]> {
-  const outcomes = await Promise.allSettled(partitions.map((each) => each.begin(question, signal)));
-  const begun = outcomes.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
-  const failed = outcomes.find((each) => each.status === "rejected");
-  if (failed === undefined) return begun;
-  for (const { read } of begun) read.close();
-  throw failed.reason;
+  const begun: BegunRead[] = [];
+  const errors: unknown[] = [];
+  const left = parts.entries();
+  const beginSome = async (): Promise<void> => {
+    // All of them take from the same.
+    for (const [at, { partition, ids }] of left) {
+      try {
+        begun[at] = await partition.begin(question, ids, signal);
+      } catch (error) {
+        errors.push(error);
+      }
+      if (errors.length > 0) return;
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(together, parts.length) }, beginSome));
+  if (errors.length === 0) return begun;
+  // Places of those that have not begun are empty.
+  begun.forEach(({ read }) => read.close());
+  throw errors[0];
 }

@@ -15,8 +15,11 @@ export interface Partition {
   /**
    * Begins a read, which keeps every state that the partition goes through until it is told at which one to stay; `state`
    * is the first of them. To be closed in any case.
+   *
+   * @param question The same object for all partitions.
+   * @param ids Those that each selection is to leave over, as far as they may be of this partition; `null`: all.
    */
-  begin(question: PartitionQuestion, signal?: CancelSignal): Promise<BegunRead>;
+  begin(question: PartitionQuestion, ids: SelectedIds, signal?: CancelSignal): Promise<BegunRead>;
 }
 
 export interface BegunRead {
@@ -30,18 +33,22 @@ export interface RankQuestion extends Pick<Search, "rank" | "mmr" | "groupBy" | 
   readonly end: number;
 }
 
+export type SelectedIds = Selector["ids"];
+
+/** What all partitions are asked. */
 export interface PartitionQuestion {
-  readonly selections: readonly NamedSelector[];
+  /** Of each selection. */
+  readonly filters: readonly NamedFilter[];
   readonly lists: readonly ListQuestion[];
 }
 
-export interface NamedSelector extends Selector {
+export interface NamedFilter extends Pick<Selector, "where"> {
   /** Where its filter stood in the body. */
   readonly path: string;
 }
 
 export interface ListQuestion {
-  /** Place in `selections`. */
+  /** Place of its filter. */
   readonly selection: number;
   /** `null`: records are asked for in an order that is not that of scores. */
   readonly search: RankQuestion | null;

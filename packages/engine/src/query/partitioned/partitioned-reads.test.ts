@@ -68,8 +68,8 @@ describe("a read of partitions", () => {
     let isFirst = true;
     // Others write between the partitions' first answers and the word at which state to stay.
     const partitions = context.partitions.map((partition): Partition => ({
-      begin: async (question, signal) => {
-        const begun = await partition.begin(question, signal);
+      begin: async (...asked) => {
+        const begun = await partition.begin(...asked);
         if (isFirst) for (let i = 0; i < 30; i++) collection.stage(`r${i}`, contentOf("second", i));
         if (isFirst) collection.publish();
         isFirst = false;
@@ -87,8 +87,8 @@ describe("a read of partitions", () => {
     const { context } = collection;
     const [first, ...others] = context.partitions;
     let left = times;
-    const begin: Partition["begin"] = async (question, signal) => {
-      const { state, read } = await first!.begin(question, signal);
+    const begin: Partition["begin"] = async (...asked) => {
+      const { state, read } = await first!.begin(...asked);
       const settle: PartitionRead["settle"] = (wanted) => {
         if (left-- > 0) for (let i = 0; i < 100; i++) collection.put(`r${i % 30}`, contentOf("second", i));
         return read.settle(wanted);
@@ -121,8 +121,8 @@ describe("a read of partitions", () => {
     let kept = 0;
     const hold = holdOf({ keep: (bytes) => void (kept += bytes) });
     const ids = Array.from({ length: 30 }, (_, i) => `r${i}`);
-    const selections = [{ path: "", ids, where: null }];
-    const { state, read } = await partition!.begin({ selections, lists: [] }, undefined, { hold });
+    const filters = [{ path: "", where: null }];
+    const { state, read } = await partition!.begin({ filters, lists: [] }, ids, undefined, { hold });
     const first = kept;
     expect(first).toBeGreaterThan(0);
     for (let i = 0; i < 30; i++) collection.put(`r${i}`, contentOf("second", i));
@@ -139,8 +139,8 @@ describe("a read of partitions", () => {
     const keep = (bytes: number): void => {
       if (bytes > 0 && left-- === 0) throw new SheafError("rate_limited", "too much is kept");
     };
-    const question = { selections: [], lists: [] };
-    const { state, read } = await collection.partitions[0]!.begin(question, undefined, {
+    const question = { filters: [], lists: [] };
+    const { state, read } = await collection.partitions[0]!.begin(question, null, undefined, {
       hold: holdOf({ keep }),
     });
     for (let i = 0; i < 30; i++) collection.put(`r${i}`, contentOf("second", i));
@@ -155,13 +155,13 @@ describe("a read of partitions", () => {
     const collection = filled(10);
     // As of an index that is broken: it has gone through what there is, and tells of no state.
     const hold = holdOf({ refresh: async () => {} });
-    const question = { selections: [], lists: [] };
-    const { state, read } = await collection.partitions[0]!.begin(question, undefined, { hold });
+    const question = { filters: [], lists: [] };
+    const { state, read } = await collection.partitions[0]!.begin(question, null, undefined, { hold });
     await expect(read.settle(state + 1)).rejects.toMatchObject({ code: "unavailable" });
     read.close();
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
-    const { read: waiting } = await collection.partitions[0]!.begin(question);
+    const { read: waiting } = await collection.partitions[0]!.begin(question, null);
     await Promise.all([
       expect(waiting.settle(state + 1)).rejects.toMatchObject({ code: "unavailable" }),
       vi.advanceTimersByTimeAsync(10_000),
@@ -228,8 +228,8 @@ describe("a read of partitions", () => {
     const lost = new SheafError("unavailable", "the partition's node has ended", { retryAfterSeconds: 1 });
     const [first, ...others] = context.partitions;
     const losing: Partition = {
-      begin: async (question, signal) => {
-        const { state, read } = await first!.begin(question, signal);
+      begin: async (...asked) => {
+        const { state, read } = await first!.begin(...asked);
         return { state, read: { ...read, nearest: () => Promise.reject(lost) } };
       },
     };

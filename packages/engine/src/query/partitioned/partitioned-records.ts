@@ -2,21 +2,15 @@
  * The records that partitions have found, for the stages behind the leaves. A position is a row of a partition plus the rows
  * of the partitions before it. Values and vectors are those that were fetched; what is held is counted against a budget.
  */
-import { ByteBudget, type ByteLease, type Metadata, type MetadataValue, type Space } from "@sheaf/protocol";
+import type { ByteLease, Metadata, MetadataValue, Space } from "@sheaf/protocol";
 import { metadataBytes } from "../../storage/values/record-bytes.ts";
 import type { RecordValues } from "../group/member-order.ts";
+import { chargeFound } from "./found-bytes.ts";
 import type { OpenedPartition } from "./open-partitions.ts";
 import type { PartitionRead, Rows } from "./partition.ts";
 
-const MIB = 1024 * 1024;
 /** What a record takes beside its values: places in maps. */
 const RECORD_BYTES = 128;
-
-const budget = new ByteBudget({
-  what: "what partitions have found",
-  perTenant: 128 * MIB,
-  whole: 512 * MIB,
-});
 
 /** Those of one partition among some positions. */
 export interface PartitionShare {
@@ -48,7 +42,7 @@ export class PartitionedRecords implements RecordValues {
     this.state = opened[0]!.state;
     let end = 0;
     this.#ends = opened.map(({ rows }) => (end += rows));
-    this.#lease = budget.charge(tenant, 0);
+    this.#lease = chargeFound(tenant, 0);
     this.snapshot = {
       offset: (position) => this.#offsets.get(position)!,
       // A look at what was fetched costs the same whatever it is.

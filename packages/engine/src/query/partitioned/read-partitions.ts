@@ -33,6 +33,7 @@ import { checkDimension, checkLeaves } from "../search.ts";
 import { fieldsOfInclude, fieldsOfSelect } from "../select.ts";
 import { PartitionedExplanations } from "./explain-partitioned.ts";
 import { InsertionOrder } from "./insertion-order.ts";
+import { type AskedIds, askedParts, chargeAsking } from "./asked-parts.ts";
 import { openPartitions } from "./open-partitions.ts";
 import type { ListQuestion, Partition, PartitionQuestion } from "./partition.ts";
 import { PartitionedReader, type PartitionedList, knownRecords } from "./partitioned-reader.ts";
@@ -60,11 +61,11 @@ export function searchOfPartitions(
     const { searches } = request;
     for (const search of searches) checkLeaves(context, search);
     const question: PartitionQuestion = {
-      selections: searches.map(({ where }, i) => ({ ids: null, where, path: `searches[${i}].where` })),
+      filters: searches.map(({ where }, i) => ({ where, path: `searches[${i}].where` })),
       lists: searches.map((search, selection) => ({ selection, search: rankQuestion(search) })),
     };
     const isExplained = searches.some(({ explain }) => explain !== undefined);
-    const records = await recordsFor(context, question, pace);
+    const records = await recordsFor(context, question, { ids: null }, pace);
     if (context.dimension === null) {
       records.close();
       const started = nothing(searches);
@@ -114,10 +115,11 @@ export function queryOfPartitions(
     embeddings.forEach((vector, i) => checkDimension(context, vector, `query_embeddings[${i}]`));
     const searches = embeddings.map((vector, i) => nearestTo(vector, limit, `query_embeddings[${i}]`));
     const question: PartitionQuestion = {
-      selections: [{ ids, where, path: "where" }],
+      filters: [{ where, path: "where" }],
       lists: searches.map((search) => ({ selection: 0, search: { ...search, end: limit } })),
     };
-    const records = await recordsFor(context, question, pace);
+    // How many records there are bounds the limit.
+    const records = await recordsFor(context, question, { ids }, pace);
     const select = async (): Promise<PartitionedList[]> => {
       const k = neighboursOf({ limit, embeddings }, records.size);
       const fields = fieldsOfInclude(include);
@@ -150,7 +152,7 @@ export function getOfPartitions(
 ): Promise<StartedRead> {
   return beginRead(context, signal, async (pace) => {
     const { offset, limit, orderBy, include, highlight } = request;
-    const records = await recordsFor(context, selectionOf(request), pace);
+    const records = await recordsSelected(context, request, pace);
     const select = async (): Promise<PartitionedList[]> => {
       const list = {
         ...{ list: 0, scores: null, traces: null },
@@ -231,8 +233,16 @@ function nearestTo(vector: Float32Array, limit: number, path: string): Search {
   };
 }
 
-function selectionOf({ ids, where }: Selector): PartitionQuestion {
-  return { selections: [{ ids, where, path: "where" }], lists: [{ selection: 0, search: null }] };
+function recordsSelected(
+  context: PartitionedContext,
+  { ids, where }: Selector,
+  pace: Pace,
+): Promise<PartitionedRecords> {
+  const question: PartitionQuestion = {
+    filters: [{ where, path: "where" }],
+    lists: [{ selection: 0, search: null }],
+  };
+  return recordsFor(context, question, { ids, isUnsized: true }, pace);
 }
 
 async function countOf({ reads }: PartitionedRecords): Promise<number> {
@@ -241,12 +251,20 @@ async function countOf({ reads }: PartitionedRecords): Promise<number> {
 }
 
 async function recordsFor(
-  { partitions, state, tenant }: PartitionedContext,
+  context: PartitionedContext,
   question: PartitionQuestion,
-  { signal }: Pace,
+  asked: AskedIds,
+  pace: Pace,
 ): Promise<PartitionedRecords> {
-  const opened = await openPartitions(partitions, question, { least: state, signal });
-  return new PartitionedRecords(opened, tenant);
+  const { state, tenant } = context;
+  const parts = await askedParts(context, asked, pace);
+  const { together, lease } = chargeAsking(parts, question, tenant);
+  try {
+    const opened = await openPartitions(parts, question, { least: state, signal: pace.signal, together });
+    return new PartitionedRecords(opened, tenant);
+  } finally {
+    lease.release();
+  }
 }
 
 /** A read that is over with its answer. */
@@ -258,7 +276,7 @@ async function reading<T>(
 ): Promise<T> {
   const pace = new Pace(signal, context.tenant);
   if (pace.isDue) await pace.breathe();
-  const records = await recordsFor(context, selectionOf(selector), pace);
+  const records = await recordsSelected(context, selector, pace);
   try {
     return await use(records, pace);
   } finally {

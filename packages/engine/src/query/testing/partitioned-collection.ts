@@ -91,8 +91,8 @@ export class PartitionedCollection implements OracleCollection {
 /** Nothing but bytes gets to the partition, and back. */
 function byMessages(partition: Partition): Partition {
   return {
-    begin: async (question, signal): Promise<BegunRead> => {
-      const { state, read } = await partition.begin(await copyOf(question), signal);
+    begin: async (question, ids, signal): Promise<BegunRead> => {
+      const { state, read } = await partition.begin(await copyOf(question), await copyOf(ids), signal);
       return { state, read: readByMessages(read) };
     },
   };
