@@ -45,7 +45,7 @@ export async function openDatabase(
   settings: EngineDatabase,
   options: DatabaseOptions,
 ): Promise<Kept> {
-  const { quotas = NO_QUOTAS, archive, objects } = options;
+  const { quotas = NO_QUOTAS, archive, objects, callersWait } = options;
   const { role = "all" } = settings;
   // What other servers write is not archived here.
   if (archive !== undefined)
@@ -70,7 +70,7 @@ export async function openDatabase(
   const owner = objects && ownerOf(objects, manifests, health);
   await owner?.require().catch((error: unknown) => refuseStranger(error, databases, options));
   const store = new PostgresCatalogStore(databases[0]);
-  const catalog = await openSharedCatalog(folder, store, { quotas, callersWait: options.callersWait });
+  const catalog = await openSharedCatalog(folder, store, { quotas, callersWait });
   const { maxLogBytes, appendAttempts, checkpointAfterBytes, checkpointQuietMs } = settings;
   const log = new PostgresCommitLog(databases[1], maxLogBytes);
   if (objects === undefined) await requireNoObjects(manifests, [catalog, log]);
@@ -84,8 +84,7 @@ export async function openDatabase(
   const jobs = role === "index" ? newJobs(folder, databases[1], settings, options) : null;
   const limits = { checkpointAfterBytes, checkpointQuietMs, maxLogBytes, appendAttempts };
   const logs = new CollectionLogs(log, {
-    ...{ most: quotas, ...limits, files, isLeft, changesNothing: role === "index" },
-    callersWait: options.callersWait,
+    ...{ most: quotas, ...limits, files, isLeft, callersWait, changesNothing: role === "index" },
     // What an index is made of is read as a whole anyway.
     coldFromBytes: role === "index" ? Infinity : objects?.coldFromBytes,
   });
