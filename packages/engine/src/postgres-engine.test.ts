@@ -15,6 +15,7 @@ import { CuttingProxy } from "./storage/postgres/testing/cutting-proxy.ts";
 import { PostgresServer } from "./storage/postgres/testing/postgres-server.ts";
 import { waitingFor } from "./storage/postgres/testing/waiting-for.ts";
 import {
+  AT,
   INCLUDE,
   idsOf,
   listsOf,
@@ -68,7 +69,7 @@ describe("engines on one database", () => {
     await write(one, forked, "add", record("d"));
     expect(await idsOf(two, forked)).toEqual(["a", "b", "d"]);
     expect(await idsOf(two, ref)).toEqual(["a", "b", "c"]);
-    await one.deleteCollection({ ...ref, name: "forked" });
+    await one.deleteCollection({ ...AT, name: "forked" });
     await expect
       .poll(() => two.count(forked, ALL).catch((error: { code: string }) => error.code))
       .toBe("not_found");
@@ -279,7 +280,7 @@ describe("engines on one database", () => {
       expect(await idsOf(engine, fork)).toEqual([...expected, "only in the fork"]);
     }
     for (const name of ["forked", (await one.getCollection(ref)).name])
-      await one.deleteCollection({ ...ref, name });
+      await one.deleteCollection({ ...AT, name });
     for (const table of ["log", "log_head", "log_batch"]) await expect.poll(() => rows(table)).toBe(0);
   });
 
@@ -324,7 +325,7 @@ describe("engines on one database", () => {
     const left = 10 - (await held()) - 2;
     for (let i = 0; i < left; i++) await write(engines[i % 2]!, refs[i % 2]!, "add", record(`z${i}`));
     await expect(write(two, refs[1], "add", record("last"))).rejects.toMatchObject({ code: "unprocessable" });
-    await two.deleteCollection({ ...refs[0], name: "forked" });
+    await two.deleteCollection({ ...AT, name: "forked" });
     await write(two, refs[1], "add", record("last"), record("one more"));
     await expect(write(one, refs[0], "add", record("late"))).rejects.toMatchObject({ code: "unprocessable" });
   });

@@ -8,7 +8,7 @@ import type { CollectionRef } from "@sheaf/protocol";
 import { createLocalEngine } from "../create-local-engine.ts";
 import { engineSuite } from "../engine.suite.ts";
 import type { Engine } from "../engine.ts";
-import { idsOf, makeCollection, write } from "../testing/engine-fixtures.ts";
+import { AT, idsOf, makeCollection, write } from "../testing/engine-fixtures.ts";
 import { INDEX, ROWS, nearest, row } from "../testing/indexed-folder.ts";
 import { temporaryFolder } from "../testing/temporary-folder.ts";
 import {
@@ -205,7 +205,7 @@ describe("engines on one database and one object store", () => {
     const two = await shared.open(path);
     await expectSame(one, two, fork);
     expect(segmentsIn(indexOf(path, fork))).toEqual(expect.arrayContaining([...segments]));
-    await two.deleteCollection({ ...ref, name: "forked" });
+    await two.deleteCollection({ ...AT, name: "forked" });
     await expectNothingLeft(shared);
   });
 

@@ -6,7 +6,7 @@ import { NodeDirectory } from "../../cluster/node-directory.ts";
 import { createLocalEngine } from "../../create-local-engine.ts";
 import type { Engine } from "../../engine.ts";
 import type { EngineLogEntry } from "../../engine-log.ts";
-import { idsOf, makeCollection, record, write } from "../../testing/engine-fixtures.ts";
+import { AT, idsOf, makeCollection, record, write } from "../../testing/engine-fixtures.ts";
 import { EAGER } from "../../publication/testing/object-cluster.ts";
 import { INDEX, ROWS, row } from "../../testing/indexed-folder.ts";
 import { temporaryFolder } from "../../testing/temporary-folder.ts";
@@ -69,7 +69,7 @@ describe("rights in PostgreSQL", () => {
     await engine.delete(ref, { ids: ["a"], where: null, limit: null });
     expect(await idsOf(engine, ref)).toEqual(["b"]);
     expect(await idsOf(engine, fork)).toEqual(["a", "b"]);
-    await engine.deleteCollection({ ...ref, name: "forked" });
+    await engine.deleteCollection({ ...AT, name: "forked" });
     await expect(run(as("sheaf_server"), "drop table sheaf.log")).rejects.toThrow("must be owner");
   });
 
