@@ -87,8 +87,8 @@ export interface CollectionName extends DatabaseRef {
   readonly name: string;
 }
 
-/** Where it has an id, what has the name by now under another one stays, and that is a 404. */
-export type ToDelete<T extends DatabaseRef> = T & { readonly id?: string };
+/** Where `onlyId` is given, what has the name by now under another id stays, and that is a 404. */
+export type ToDelete<T extends DatabaseRef> = T & { readonly onlyId?: string };
 
 /**
  * Records of a read: those of consecutive lists, of which the last may go on in the next batch. Together the batches

@@ -345,7 +345,7 @@ export class Catalog {
   /** Its id. */
   deleteCollection(name: ToDelete<CollectionName>, caller?: CancelSignal): Promise<string> {
     return this.#change(async (transaction) => {
-      const entry = await requireCollectionByName(transaction, name, name.id);
+      const entry = await requireCollectionByName(transaction, name, name.onlyId);
       await removeCollection(transaction, this.#counts, entry);
       return entry.id;
     }, caller);

@@ -23,10 +23,10 @@ export async function findDatabase(
 /** 404 for one that is not there. */
 export async function requireDatabase(
   view: CatalogView,
-  { id, ...ref }: ToDelete<DatabaseRef>,
+  { onlyId, ...ref }: ToDelete<DatabaseRef>,
 ): Promise<Database> {
   const database = await findDatabase(view, ref);
-  if (database === null || (id !== undefined && id !== database.id))
+  if (database === null || (onlyId !== undefined && onlyId !== database.id))
     throw new SheafError("not_found", `Database [${ref.database}] not found`);
   return database;
 }

@@ -92,17 +92,17 @@ export function sharedCatalogSuite({ name, open: openStores }: SharedCatalogSuit
 
     it("delete by name what has the id that is meant, and nothing that was made anew under the name", async () => {
       const { id } = await one.createCollection(request("notes"));
-      await other.deleteCollection({ ...HOME, name: "notes", id });
+      await other.deleteCollection({ ...HOME, name: "notes", onlyId: id });
       const again = await other.createCollection(request("notes"));
-      const late = one.deleteCollection({ ...HOME, name: "notes", id });
+      const late = one.deleteCollection({ ...HOME, name: "notes", onlyId: id });
       await expect(late).rejects.toMatchObject({ message: "Collection [notes] does not exist" });
       expect((await one.collectionByName({ ...HOME, name: "notes" })).id).toBe(again.id);
       const ref = { ...HOME, database: "made-anew" };
       await one.createDatabase(ref);
       const first = await one.database(ref);
-      await other.deleteDatabase({ ...ref, id: first.id });
+      await other.deleteDatabase({ ...ref, onlyId: first.id });
       await other.createDatabase(ref);
-      await expect(one.deleteDatabase({ ...ref, id: first.id })).rejects.toMatchObject({
+      await expect(one.deleteDatabase({ ...ref, onlyId: first.id })).rejects.toMatchObject({
         message: "Database [made-anew] not found",
       });
       expect((await one.database(ref)).name).toBe("made-anew");

@@ -109,14 +109,14 @@ export class ClusterEngine extends EngineProxy {
   /** The one that has the name now: a node that does it late must not find another one there. */
   override async deleteCollection(name: ToDelete<CollectionName>, options?: EngineOptions): Promise<void> {
     const { id } = await this.getCollectionByName(name);
-    return super.deleteCollection({ ...name, id }, options);
+    return super.deleteCollection({ ...name, onlyId: id }, options);
   }
 
   /** As of a collection. */
   override async deleteDatabase(ref: ToDelete<DatabaseRef>, options?: EngineOptions): Promise<void> {
     const known = await this.getDatabase(ref).catch(notFound);
     // The node says what is missing.
-    return super.deleteDatabase(known === null ? ref : { ...ref, id: known.id }, options);
+    return super.deleteDatabase(known === null ? ref : { ...ref, onlyId: known.id }, options);
   }
 
   override get(ref: CollectionRef, request: GetRequest, options?: EngineOptions): Promise<ResultBatch> {
