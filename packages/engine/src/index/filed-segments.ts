@@ -21,8 +21,8 @@ export interface FiledEntry {
 }
 
 /**
- * What is to be opened anew: where the memory is short, what has most of what can be read instead; else what has none, for only the records
- * have them then, and the file is faster. In that order; one of them may have no file yet.
+ * What is to be opened anew: where the memory is short, what has most of vectors and magnitudes in it; else what has no vectors,
+ * for only the records have them then, and the file is faster. In that order; one of them may have no file yet.
  */
 export function reopened(entries: readonly LiveSegment[], memory: IndexMemory): readonly FiledEntry[] {
   const { isShort } = memory;

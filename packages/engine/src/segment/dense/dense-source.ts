@@ -10,6 +10,11 @@ export type CodePart = "biases" | "factors" | "blocks" | "records" | "magnitudes
 /** Those that every search may need. */
 export const CODE_PARTS: readonly CodePart[] = ["biases", "factors", "blocks", "records"];
 
+/** All that there are, in the order of their sections. */
+export function allCodeParts(hasMagnitudes: boolean): readonly CodePart[] {
+  return hasMagnitudes ? [...CODE_PARTS, "magnitudes"] : CODE_PARTS;
+}
+
 export interface ReadBeside {
   readonly reader: RowReader;
   /** Asked before each MiB or two. */

@@ -9,7 +9,7 @@ import { countedFiles } from "../../storage/files/testing/counted-files.ts";
 import { LateFiles } from "../../storage/files/testing/late-files.ts";
 import { runSteps } from "../../storage/steps.ts";
 import { countBits, listBits } from "../bits.ts";
-import { CODE_PARTS } from "../dense/dense-source.ts";
+import { CODE_PARTS, allCodeParts } from "../dense/dense-source.ts";
 import { type Hit, searchDense } from "../dense/search-dense.ts";
 import type { RowsKept, SegmentShape } from "../dense/segment-layout.ts";
 import { sampler } from "../dense/testing/data-sets.ts";
@@ -158,7 +158,7 @@ describe.each(spaces)("a segment in a file, in %s", (space) => {
     const files = (): SegmentFiles => countedFiles(new MemoryFiles(), (length) => (bytes += length));
     const [signs, fine] = [await opened(files(), memory, space), await opened(files(), memory, space)];
     runSteps(signs.vectors.search.segment.load(CODE_PARTS));
-    runSteps(fine.vectors.search.segment.load([...CODE_PARTS, "magnitudes"]));
+    runSteps(fine.vectors.search.segment.load(allCodeParts(true)));
     const readBy = (segment: SealedSegment, docs: Uint32Array): number => {
       bytes = 0;
       for (const query of queries) search(segment, space, { query, exact: false, docs });

@@ -15,7 +15,7 @@ import type { SectionReader } from "../../storage/files/section-reader.ts";
 import type { StreamSection } from "../../storage/files/stream-section.ts";
 import type { DenseSegment } from "../dense/dense-segment.ts";
 import { DataAbsent } from "../../storage/data-absent.ts";
-import { CODE_PARTS, type CodePart, type DenseSource, type ReadBeside } from "../dense/dense-source.ts";
+import { type CodePart, type DenseSource, type ReadBeside, allCodeParts } from "../dense/dense-source.ts";
 import { halvesToFloats } from "../dense/half-float.ts";
 import { type RowsKept, magnitudeBytes, recordBytes, widthsOf } from "../dense/segment-layout.ts";
 import { FetchedRows } from "./fetched-rows.ts";
@@ -39,7 +39,10 @@ export class DenseFile implements DenseSource {
   readonly #lows: RowSection | null;
   /** Bytes of each part that are in memory. */
   readonly #loaded: Record<CodePart, number> = {
-    ...{ biases: 0, factors: 0, blocks: 0, records: 0 },
+    biases: 0,
+    factors: 0,
+    blocks: 0,
+    records: 0,
     magnitudes: 0,
   };
   /** Chunks behind these that are. */
@@ -65,8 +68,7 @@ export class DenseFile implements DenseSource {
     this.#lists = lists;
     const lengths = codeLengths(capacity, dimension);
     this.hasMagnitudes = reader.has("magnitudes");
-    const parts: readonly CodePart[] = this.hasMagnitudes ? [...CODE_PARTS, "magnitudes"] : CODE_PARTS;
-    const codes = parts.map((part) => {
+    const codes = allCodeParts(this.hasMagnitudes).map((part) => {
       const section = reader.stream(part);
       if (section.length !== lengths[part])
         throw new SegmentDamaged(

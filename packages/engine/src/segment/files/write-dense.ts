@@ -3,7 +3,7 @@ import type { SectionWriter } from "../../storage/files/section-writer.ts";
 import type { DenseSegment } from "../dense/dense-segment.ts";
 import { floatsToHalves } from "../dense/half-float.ts";
 import type { RowsKept } from "../dense/segment-layout.ts";
-import { CODE_PARTS, type CodePart } from "../dense/dense-source.ts";
+import { allCodeParts } from "../dense/dense-source.ts";
 import { HALVES, LOWS, codeRegion } from "./dense-file.ts";
 import type { Pause } from "./write-cells.ts";
 
@@ -16,7 +16,7 @@ const ROWS_PER_PIECE = 32;
 export type ReadWhole = (slot: number, target: Float32Array) => void;
 
 export async function writeCodes(writer: SectionWriter, segment: DenseSegment, pause: Pause): Promise<void> {
-  const parts: readonly CodePart[] = segment.isFine ? [...CODE_PARTS, "magnitudes"] : CODE_PARTS;
+  const parts = allCodeParts(segment.isFine);
   for (const _ of segment.load(parts)) await pause();
   for (const part of parts) {
     await writer.stream(part);
