@@ -4,7 +4,12 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { SheafError } from "@sheaf/protocol";
-import { TRAILER_BYTES, decodeFooter, decodeTrailer } from "../../../storage/files/footer.ts";
+import {
+  ROW_CHECKSUM_BYTES,
+  TRAILER_BYTES,
+  decodeFooter,
+  decodeTrailer,
+} from "../../../storage/files/footer.ts";
 import { MemoryFiles } from "../../../storage/files/memory-files.ts";
 import { openAnySections } from "../../../storage/files/section-reader.ts";
 import { SegmentDamaged } from "../../../storage/files/segment-damaged.ts";
@@ -18,6 +23,8 @@ export interface SweptPart {
   readonly name: string;
   readonly from: number;
   readonly to: number;
+  /** Bytes of a row with its checksum; `null`: it has none. */
+  readonly stride: number | null;
 }
 
 /** What is changed; `null`: the file is removed. */
@@ -33,6 +40,7 @@ export interface SweepOutcome {
 interface Tried extends SweepOutcome {
   /** Of the first opening until it had answered, 1 for each byte that was read. */
   readonly read: Files;
+  readonly reads: RecordedFiles["reads"];
 }
 
 const READING_RUNS = 5;
@@ -70,12 +78,14 @@ export class DamageSweep {
     const { sections } = decodeFooter(file, bytes.subarray(end), bytes.length);
     const parts: SweptPart[] = [];
     let at = 0;
-    for (const { name, offset, length } of sections) {
-      if (offset > at) parts.push({ file, name: "padding", from: at, to: offset });
-      parts.push({ file, name, from: offset, to: offset + length });
+    for (const section of sections) {
+      const { name, offset, length } = section;
+      if (offset > at) parts.push({ file, name: "padding", from: at, to: offset, stride: null });
+      const stride = "rowBytes" in section ? section.rowBytes + ROW_CHECKSUM_BYTES : null;
+      parts.push({ file, name, from: offset, to: offset + length, stride });
       at = offset + length;
     }
-    return [...parts, { file, name: "footer", from: at, to: bytes.length }];
+    return [...parts, { file, name: "footer", from: at, to: bytes.length, stride: null }];
   }
 
   /** Which bytes are read until all is answered, 1 for each; by every run, for the background of a slow one reads more. */
@@ -114,11 +124,13 @@ export class DamageSweep {
    */
   async flip(file: string, at: number, isOpen = false): Promise<boolean> {
     const bytes = flipped(this.files.get(file)!, at, 1 << ((at * 5) % 8));
-    const { found, read } = await this.#try(new Map([[file, bytes]]), isOpen);
+    const { found, read, reads } = await this.#try(new Map([[file, bytes]]), isOpen);
     if (found.some((name) => name !== file)) throw new Error(`found in ${found.join()}`);
-    const { name } = this.parts(file).find(({ to }) => at < to)!;
-    // What lies between vectors that are wanted is read with them, and left alone.
-    const isRead = read.get(file)?.[at] === 1 && name !== "bf16";
+    const { stride } = this.parts(file).find(({ to }) => at < to)!;
+    // Rows that lie between others are read with these, and left alone: the first and the last one are wanted.
+    const isWanted = ([from, to]: readonly [number, number]): boolean =>
+      at >= from && at < to && (stride === null || at < from + stride || at >= to - stride);
+    const isRead = read.get(file)?.[at] === 1 && (stride === null || reads.get(file)!.some(isWanted));
     if (isRead && !isOpen && found.length === 0) throw new Error("it was read and not found");
     return found.length > 0;
   }
@@ -136,6 +148,7 @@ export class DamageSweep {
     else change(disk, changes);
     const found: string[] = [];
     let read: Map<string, Uint8Array> | null = null;
+    let reads: RecordedFiles["reads"] = new Map();
     for (let openings = 1; openings <= MOST_OPENINGS; openings++) {
       const files = new RecordedFiles(disk);
       const { collection, problems } = await this.collection.open(files);
@@ -146,13 +159,14 @@ export class DamageSweep {
       } catch (error) {
         requireRebuilding(collection.explain(error));
       } finally {
+        if (read === null) reads = new Map([...files.reads].map(([file, some]) => [file, [...some]]));
         read ??= new Map([...files.read].map(([file, bytes]) => [file, bytes.slice()]));
         await collection.close();
       }
       found.push(...problems.map(fileOf));
       if (answers === null) continue;
       this.#require(answers);
-      return { found, openings, read: this.#withFooters(read) };
+      return { found, openings, read: this.#withFooters(read), reads };
     }
     throw new Error(`it does not answer after ${MOST_OPENINGS} openings`);
   }
