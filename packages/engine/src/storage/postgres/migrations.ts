@@ -107,4 +107,9 @@ export const MIGRATIONS: readonly Migration[] = [
     oldest: 9,
     statements: (schema) => [`alter table ${schema}.node add column version text`],
   },
+  {
+    // The batch of a state that was trimmed is asked for by its number.
+    oldest: 9,
+    statements: (schema) => [`create index log_batch_seq on ${schema}.log_batch (collection, seq)`],
+  },
 ];

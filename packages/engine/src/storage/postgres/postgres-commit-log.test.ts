@@ -86,6 +86,21 @@ it("keeps the ids of batches for a day after they were trimmed", async () => {
   expect(await log.find("c", young.id)).toBe(2);
 });
 
+it("finds the batch of a state that was trimmed without a look at what else the table has", async () => {
+  const { settings, log, database } = await newLog();
+  const [old, young] = [batch(1), batch(2)];
+  await log.append("c", START, { batches: [old, young], state: STATE });
+  await log.trim("c", { ...headAfter("epoch", [young]), place: "c/1", bytes: 1 });
+  const table = `${settings.schema}.log_batch`;
+  const added = "select 'c', 'batch ' || n, n from generate_series(10, 20000) n";
+  await database.change(`insert into ${table} (collection, batch, seq) ${added}`, []);
+  await database.change(`analyze ${table}`, []);
+  expect(await log.batchAt("c", 1)).toBe(old.id);
+  const statement = database.statements.log.batchAt.replaceAll("$1::text", "'c'");
+  const plan = await database.read(`explain ${statement.replaceAll("$2::bigint", "1")}`);
+  expect(JSON.stringify(plan)).toContain("log_batch_seq");
+});
+
 it("stores bodies as they are, for a server that compresses them takes longer than one that writes them", async () => {
   const { settings, log, database } = await newLog();
   await log.append("c", START, { batches: [batch(1, "a text ".repeat(10_000))], state: STATE });

@@ -130,7 +130,7 @@ function logIn(schema: string) {
       where collection = $1::text and (seq, part, chunk) > ($2::bigint, $3::int, $4::int) and partition in (-1, $6::int)
       order by seq, part, chunk limit $5::int`,
     trimmed: `select trimmed_seq from ${head} where collection = $1::text`,
-    /** The last of these goes through the ids of a day; the others are asked for in nearly all cases, and find one row. */
+    /** The first two are asked for in nearly all cases. */
     batchAt: `select nullif(coalesce(
         (select batch from ${log} where collection = $1::text and seq = $2::bigint limit 1),
         (select trimmed_batch from ${head} where collection = $1::text and trimmed_seq = $2::bigint),
