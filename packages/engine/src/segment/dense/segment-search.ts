@@ -7,7 +7,7 @@ import type { SegmentMemory } from "../../storage/files/index-memory.ts";
 import { CandidateBuffer } from "./candidate-buffer.ts";
 import { CodeCopies, endlessShare } from "./code-copies.ts";
 import { type BegunGather, CodeGather } from "./code-gather.ts";
-import { type BegunScan, CopyScan } from "./copy-scan.ts";
+import { type BegunScan, CopyScan, slotsLeft } from "./copy-scan.ts";
 import type { DenseQuery } from "./dense-query.ts";
 import type { DenseSegment } from "./dense-segment.ts";
 import type { CodePart } from "./dense-source.ts";
@@ -143,8 +143,9 @@ export class SegmentSearch {
       this.#load(query);
       this.#gather.goOn(query, slots, begun);
     } else if (copy === null) {
+      // Vectors may have been loaded since the scan began, and copies made of them find no room.
       this.#load(query);
-      this.#gather.search(query, slots);
+      this.#gather.search(query, begun === null ? slots : slotsLeft(slots, begun));
     } else {
       this.#loadForScan(query);
       this.#copyScan.search(query, slots, copy, begun ?? this.#copyScan.begin(query, slots, copy));

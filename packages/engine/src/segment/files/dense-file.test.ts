@@ -3,6 +3,7 @@ import type { Space } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
 import { prepare, preparedDistance } from "../../kernels/distance.ts";
 import { DataAbsent, withData } from "../../storage/data-absent.ts";
+import { IndexMemory } from "../../storage/files/index-memory.ts";
 import { MemoryFiles } from "../../storage/files/memory-files.ts";
 import type { SegmentFiles } from "../../storage/files/segment-files.ts";
 import { countedFiles } from "../../storage/files/testing/counted-files.ts";
@@ -62,16 +63,26 @@ interface SearchedRows {
   readonly docs: Uint32Array;
 }
 
-/** Of the rows that `docs` has of each; positions are those of one after the other. */
+const slotsByDocs = new WeakMap<Uint32Array, Uint32Array>();
+
+/** The same array every time, by which copies of codes are known. */
+function slotsOf(docs: Uint32Array): Uint32Array {
+  const slots = slotsByDocs.get(docs) ?? Uint32Array.from(listBits(docs));
+  slotsByDocs.set(docs, slots);
+  return slots;
+}
+
+/** Of the rows that `docs` has of each; positions are those of one after the other. `meanwhile`: between two steps. */
 function search(
   segment: SealedSegment | readonly SealedSegment[],
   space: Space,
   request: SearchedRows,
+  meanwhile: () => void = () => {},
 ): Found {
   const segments = [segment].flat();
   const { docs, exact } = request;
   const query = prepare(space, request.query);
-  const slots = Uint32Array.from(listBits(docs));
+  const slots = slotsOf(docs);
   const { capacity } = segments[0]!.vectors.search.segment;
   let asked = 0;
   const distanceAt = (position: number): number => {
@@ -88,7 +99,10 @@ function search(
     ...{ count: slots.length, slots: () => slots },
   }));
   const size = segments.length * countBits(segments[0]!.vectors.search.segment.placed);
-  const hits = runSteps(searchDense(parts, { query, k: K, exact, size, distanceAt }));
+  const steps = searchDense(parts, { query, k: K, exact, size, distanceAt });
+  let step = steps.next();
+  for (; step.done !== true; step = steps.next()) meanwhile();
+  const hits = step.value;
   return { hits: hits.toSorted((a, b) => a.position - b.position), asked };
 }
 
@@ -329,6 +343,25 @@ it("reads of several segments those that are among the nearest of all", async ()
   expect(once).toBeGreaterThan(0);
   const together = await readOf(6);
   expect(together).toBeLessThan(3 * once);
+});
+
+it("offers no row twice where vectors come between two steps, and copies of codes have no room then", async () => {
+  const [memory, files] = [sealedIn("cosine"), new MemoryFiles()];
+  const file = await writeSegmentFile(files, "a.seg", memory);
+  const index = new IndexMemory(2 ** 30);
+  const options = { id: 3, space: "cosine", dimension: DIMENSION, plan: planOf("cosine") } as const;
+  const segment = await openSegmentFile(files, file, { ...options, memory: index });
+  const request = { query: queries[0]!, exact: false, docs: filtersOf(memory)[2]! };
+  // The second time a copy is made.
+  const [before] = [1, 2, 3].map(() => nearest(search(segment, "cosine", request)));
+  let steps = 0;
+  const after = search(segment, "cosine", request, () => {
+    if (steps++ > 0) return;
+    runSteps(segment.vectors.search.segment.loadRows("bf16"));
+    index.add("vectors", 2 ** 30);
+  });
+  expect(index.isShort).toBe(true);
+  expect(nearest(after)).toStrictEqual(before);
 });
 
 it("reads the codes of a few lists alone for a search that needs no others", async () => {
