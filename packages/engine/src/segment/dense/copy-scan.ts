@@ -191,7 +191,9 @@ export class CopyScan {
 
 /** Those that were not looked at when the scan was begun. */
 export function slotsLeft(slots: Uint32Array, { done }: BegunScan): Uint32Array {
-  return slots.filter((_, i) => ((done[Math.floor(i / COPIED_PER_CALL)]! >>> ((i % COPIED_PER_CALL) >>> 5)) & 1) === 0);
+  return slots.filter(
+    (_, i) => ((done[Math.floor(i / COPIED_PER_CALL)]! >>> ((i % COPIED_PER_CALL) >>> 5)) & 1) === 0,
+  );
 }
 
 /** What is looked at of a chunk. */
