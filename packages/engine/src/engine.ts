@@ -235,7 +235,7 @@ export type AskedOfPartition = readonly [
 ];
 
 export interface Engine {
-  createTenant(name: string): Promise<void>;
+  createTenant(name: string, options?: EngineOptions): Promise<void>;
   getTenant(name: string): Promise<Tenant>;
   /** By name, ascending. */
   listTenants(page: ListPage): Promise<ListBatch<Tenant>>;
@@ -246,7 +246,7 @@ export interface Engine {
   /** Removes its databases and their collections too. */
   deleteTenant(name: string, options?: EngineOptions): Promise<void>;
 
-  createDatabase(ref: DatabaseRef): Promise<void>;
+  createDatabase(ref: DatabaseRef, options?: EngineOptions): Promise<void>;
   getDatabase(ref: DatabaseRef): Promise<Database>;
   /** By name, ascending. */
   listDatabases(tenant: string, page: ListPage): Promise<ListBatch<Database>>;

@@ -142,8 +142,8 @@ export class LocalEngine implements Engine {
     return new LocalEngine(options, await openEngineParts(options));
   }
 
-  createTenant(name: string): Promise<void> {
-    return this.#catalog.createTenant(name);
+  createTenant(name: string, options?: EngineOptions): Promise<void> {
+    return this.#catalog.createTenant(name, options?.signal);
   }
 
   async getTenant(name: string): Promise<Tenant> {
@@ -166,8 +166,8 @@ export class LocalEngine implements Engine {
     await this.#discard(await this.#catalog.deleteTenant(name, options?.signal));
   }
 
-  createDatabase(ref: DatabaseRef): Promise<void> {
-    return this.#catalog.createDatabase(ref);
+  createDatabase(ref: DatabaseRef, options?: EngineOptions): Promise<void> {
+    return this.#catalog.createDatabase(ref, options?.signal);
   }
 
   async getDatabase(ref: DatabaseRef): Promise<Database> {

@@ -138,8 +138,8 @@ export class Catalog {
   }
 
   /** 409 if there is one already. */
-  createTenant(name: string): Promise<void> {
-    return this.#transactions.transact((transaction) => insertTenant(transaction, name));
+  createTenant(name: string, caller?: CancelSignal): Promise<void> {
+    return this.#transactions.transact((transaction) => insertTenant(transaction, name), caller);
   }
 
   /** 404 for one that is not there. */
@@ -175,12 +175,12 @@ export class Catalog {
   }
 
   /** 404 for a tenant that is not there, 409 if there is such a database already. */
-  createDatabase(ref: DatabaseRef): Promise<void> {
+  createDatabase(ref: DatabaseRef, caller?: CancelSignal): Promise<void> {
     return this.#change(async (transaction) => {
       await requireTenant(transaction, ref.tenant);
       await transaction.requireRoom(CHANGE_BYTES);
       await insertDatabase(transaction, this.#counts, ref);
-    });
+    }, caller);
   }
 
   async database(ref: DatabaseRef): Promise<Database> {
@@ -235,7 +235,7 @@ export class Catalog {
    * A collection like `ref` under another name and id; its files must be there already. 404 if `ref` has gone, 409 for
    * a name that is taken, 422 for a fork too many.
    */
-  createFork(ref: CollectionRef, fork: ForkedCollection): Promise<Collection> {
+  createFork(ref: CollectionRef, fork: ForkedCollection, caller?: CancelSignal): Promise<Collection> {
     return this.#change(async (transaction) => {
       const source = await requireCollection(transaction, ref);
       await addFork(transaction, source.tree);
@@ -245,7 +245,7 @@ export class Catalog {
       // The copy may hold writes whose metadata keys are on their way to the source's schema just now.
       if (fork.logPosition > 0) transaction.put(dirtyKey(idBytes(fork.id)), idBytes(fork.id));
       return toCollection(entry);
-    });
+    }, caller);
   }
 
   /** Forks of the whole tree that the collection belongs to. */

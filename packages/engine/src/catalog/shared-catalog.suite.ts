@@ -138,8 +138,18 @@ export function sharedCatalogSuite({ name, open: openStores }: SharedCatalogSuit
       const callersWait = async (): Promise<void> => caller.abort(new SheafError("cancelled", "gone"));
       const asking = await Catalog.open(first!, { cache: randomUUID(), callersWait });
       await one.createTenant("acme");
-      await expect(asking.deleteTenant("acme", caller)).rejects.toMatchObject({ code: "cancelled" });
+      const source = await one.createCollection(request("source"));
+      const fork = { ...{ id: randomUUID(), epoch: randomUUID() }, ...{ name: "copy", shared: false } };
+      const late = [
+        () => asking.deleteTenant("acme", caller),
+        () => asking.createTenant("late", caller),
+        () => asking.createDatabase({ tenant: "acme", database: "late" }, caller),
+        () => asking.createFork(source, { ...fork, dimension: null, logPosition: 0 }, caller),
+      ];
+      for (const change of late) await expect(change()).rejects.toMatchObject({ code: "cancelled" });
       expect(await one.tenant("acme")).toMatchObject({ name: "acme" });
+      await expect(one.tenant("late")).rejects.toMatchObject({ code: "not_found" });
+      expect(await namesIn()).toEqual(["source"]);
     });
 
     it("make collections at once, none of them twice and none lost", async () => {

@@ -137,7 +137,8 @@ export class CollectionForker {
       const lineage = lineageOf({ id, epoch, schema: source.schema });
       await logs?.fork(source.id, { id, epoch: lineage, tenant: ref.tenant });
       throwIfAborted(signal);
-      return await catalog.createFork(ref, { id, epoch, name, shared, dimension, logPosition: sequence });
+      const fork = { id, epoch, name, shared, dimension, logPosition: sequence };
+      return await catalog.createFork(ref, fork, signal);
     } catch (error) {
       await folder.discardCollection(id);
       // The catalog may have it, or get it yet, where its commit was not answered.

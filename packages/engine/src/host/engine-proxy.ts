@@ -45,8 +45,8 @@ import type {
 export type EngineMethod = Exclude<keyof Engine, "close">;
 
 export abstract class EngineProxy implements Engine {
-  createTenant(name: string): Promise<void> {
-    return this.call("createTenant", [name]);
+  createTenant(name: string, options?: EngineOptions): Promise<void> {
+    return this.call("createTenant", [name], options);
   }
 
   getTenant(name: string): Promise<Tenant> {
@@ -69,8 +69,8 @@ export abstract class EngineProxy implements Engine {
     return this.call("deleteTenant", [name], options);
   }
 
-  createDatabase(ref: DatabaseRef): Promise<void> {
-    return this.call("createDatabase", [ref]);
+  createDatabase(ref: DatabaseRef, options?: EngineOptions): Promise<void> {
+    return this.call("createDatabase", [ref], options);
   }
 
   getDatabase(ref: DatabaseRef): Promise<Database> {

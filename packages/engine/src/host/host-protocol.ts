@@ -56,13 +56,13 @@ export interface TouchEvent {
 export type HostMethod = Exclude<keyof LocalEngine, "close">;
 
 const METHODS = {
-  createTenant: false,
+  createTenant: true,
   getTenant: false,
   listTenants: false,
   updateTenant: true,
   resolveTenant: false,
   deleteTenant: true,
-  createDatabase: false,
+  createDatabase: true,
   getDatabase: false,
   listDatabases: false,
   deleteDatabase: true,

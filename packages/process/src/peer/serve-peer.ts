@@ -1,6 +1,6 @@
 /** The side of a peer that answers calls, on one connection. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { SheafError, throwIfAborted } from "@sheaf/protocol";
+import { type CancelSignal, Cancellation, SheafError, throwIfAborted } from "@sheaf/protocol";
 import type { Channel } from "../channel.ts";
 import { type RpcHandler, RpcServer } from "../rpc.ts";
 import { CallersSign } from "./callers-sign.ts";
@@ -44,8 +44,8 @@ interface Connection {
   readonly session: PeerSession;
   readonly channel: Channel;
   readonly sign: CallersSign;
-  /** Calls under way that change something. */
-  changing: number;
+  /** Of calls under way that change something. */
+  readonly changing: Set<Cancellation>;
   /** Nothing that was sent before the caller knew that the peer leaves is still on its way. */
   hasHeard: boolean;
 }
@@ -68,7 +68,7 @@ export class ServedPeers {
   serve(channel: Channel): void {
     const session = this.#service.connect((name, value) => server.emit(name, value));
     const sign = new CallersSign(this.#standstills, (number) => server.askCallers(number), SIGN_MS);
-    const connection: Connection = { session, channel, sign, changing: 0, hasHeard: false };
+    const connection: Connection = { session, channel, sign, changing: new Set(), hasHeard: false };
     const { ownerOf, relays } = session;
     const server: RpcServer = new RpcServer(channel, this.#guarded(connection), {
       onUnexpected: this.#onUnexpected,
@@ -128,13 +128,13 @@ export class ServedPeers {
 
   /** Those who have called for something that is under way; `undefined`: there is no doubt. */
   #callersWait(): Promise<unknown> | undefined {
-    const changing = [...this.#connections.values()].filter((connection) => connection.changing > 0);
-    const signs = changing.flatMap(({ sign }) => sign.wanted ?? []);
+    const changing = [...this.#connections.values()].filter((connection) => connection.changing.size > 0);
+    const signs = changing.flatMap((connection) => signOf(connection) ?? []);
     return signs.length === 0 ? undefined : Promise.all(signs);
   }
 
   #guarded(connection: Connection): RpcHandler {
-    const { session, sign } = connection;
+    const { session, changing } = connection;
     const { handle, open, changes = () => false } = session;
     return async (method, args, options) => {
       const report = (said: PeerReport): void => options.onReport(said);
@@ -144,7 +144,7 @@ export class ServedPeers {
       }
       const isChange = changes(method);
       // After a standstill it begins only where its caller says that it still waits.
-      const wanted = isChange ? sign.wanted : undefined;
+      const wanted = isChange ? signOf(connection) : undefined;
       const isLate = wanted !== undefined && !(await wanted);
       throwIfAborted(options.signal);
       const mayBegin = !this.#isLeaving || open?.isPartOf(method) === true;
@@ -152,17 +152,43 @@ export class ServedPeers {
         report({ fate: "refused" });
         throw new SheafError("unavailable", "the node takes no calls now", { retryAfterSeconds: 1 });
       }
-      if (isChange) connection.changing += 1;
+      const own = isChange ? cancelledWith(options.signal) : null;
+      if (own !== null) changing.add(own);
       try {
-        return await handle(method, args, { ...options, onReport: (call) => report({ call }) });
+        const signal = own ?? options.signal;
+        return await handle(method, args, { ...options, signal, onReport: (call) => report({ call }) });
       } catch (error) {
         const isUnavailable = error instanceof SheafError && error.code === "unavailable";
-        const fate: PeerFate | null = isUnavailable && !this.#service.isReady() ? "lost" : null;
+        const isLost = own?.reason instanceof NoSign || (isUnavailable && !this.#service.isReady());
+        const fate: PeerFate | null = isLost ? "lost" : null;
         if (fate !== null) report({ fate });
         throw error;
       } finally {
-        if (isChange) connection.changing -= 1;
+        if (own !== null) changing.delete(own);
       }
     };
   }
+}
+
+/** Why a call ends whose caller may have given it up. */
+class NoSign extends SheafError {
+  constructor() {
+    super("cancelled", "the caller gave no sign that it still waits");
+  }
+}
+
+/** As `CallersSign.wanted`. What is under way for one that gives none is ended: it would be done late, if it still can be. */
+function signOf({ sign, changing }: Connection): Promise<boolean> | undefined {
+  return sign.wanted?.then((isHeard) => {
+    if (!isHeard) for (const call of changing) call.abort(new NoSign());
+    return isHeard;
+  });
+}
+
+function cancelledWith(signal: CancelSignal): Cancellation {
+  const own = new Cancellation();
+  const abort = (): void => own.abort(signal.reason);
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort, { once: true });
+  return own;
 }

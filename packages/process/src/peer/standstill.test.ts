@@ -1,5 +1,5 @@
 /** Calls that a peer reads after it has stood still: both ends are in this process, which stands still as a whole. */
-import { Cancellation } from "@sheaf/protocol";
+import { Cancellation, abortError } from "@sheaf/protocol";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Channel } from "../channel.ts";
 import { ClusterSecret } from "./cluster-secret.ts";
@@ -37,10 +37,10 @@ async function serve(): Promise<Served> {
         handle: (method, _args, { signal }) => {
           begun.push(method);
           if (method !== "hold") return Promise.resolve(method);
-          return new Promise((resolve) => {
+          return new Promise((_resolve, reject) => {
             const ended = (): void => {
               begun.push("ended");
-              resolve(null);
+              reject(abortError(signal));
             };
             signal.addEventListener("abort", ended, { once: true });
           });
@@ -74,13 +74,13 @@ interface Frame {
 async function silentCaller({ address }: Served): Promise<{
   readonly channel: Channel;
   readonly heard: Frame[];
-  readonly call: (id: number) => void;
+  readonly call: (id: number, method?: string) => void;
 }> {
   const channel = await connectToPeer(address, SECRET);
   onTestFinished(() => channel.close());
   const heard: Frame[] = [];
   channel.onMessage((message) => heard.push(message as Frame));
-  const call = (id: number): void => channel.send({ type: "call", id, method: "write", args: [] });
+  const call = (id: number, method = "write"): void => channel.send({ type: "call", id, method, args: [] });
   return { channel, heard, call };
 }
 
@@ -129,6 +129,30 @@ describe("a peer that has stood still", () => {
     call(2);
     await expect.poll(answers).toHaveLength(2);
     expect(answers()[1]).toMatchObject({ type: "result", id: 2 });
+  });
+
+  it("ends what is under way for a caller that gives no sign, and says that nobody can tell", async () => {
+    const served = await serve();
+    const { heard, call } = await silentCaller(served);
+    call(1, "hold");
+    await expect.poll(() => served.begun).toEqual(["hold"]);
+    standStill();
+    await served.callersWait();
+    expect(served.begun).toEqual(["hold", "ended"]);
+    const answers = (): readonly Frame[] => heard.filter(({ type }) => type !== "still");
+    await expect.poll(answers).toHaveLength(1);
+    expect(answers()[0]).toMatchObject({ type: "error", id: 1, report: { fate: "lost" } });
+  });
+
+  it("ends it, too, where a later call has asked for the sign", async () => {
+    const served = await serve();
+    const { call } = await silentCaller(served);
+    call(1, "hold");
+    await expect.poll(() => served.begun).toEqual(["hold"]);
+    standStill();
+    call(2);
+    await expect.poll(() => served.begun, { timeout: 3_000 }).toEqual(["hold", "ended"]);
+    expect(served.callersWait()).toBe(undefined);
   });
 
   it("knows of what is under way whether it is still waited for, before it goes on with it", async () => {
