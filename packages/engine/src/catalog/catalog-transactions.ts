@@ -94,7 +94,7 @@ export class CatalogTransactions {
     }
     try {
       const until = performance.now() + RETRY_MS;
-      for (let attempt = 0; !(await this.#isCommitted(changes)); attempt++) {
+      for (let attempt = 0; !(await this.#isCommitted(changes, planned)); attempt++) {
         this.#onConflict();
         if (performance.now() > until) throw tooBusy();
         await sleep(Math.random() * Math.min(MAX_PAUSE_MS, PAUSE_MS * 2 ** attempt));
@@ -111,8 +111,12 @@ export class CatalogTransactions {
     }
   }
 
-  async #isCommitted(changes: CatalogChanges): Promise<boolean> {
-    return changes.isEmpty || (await this.#store.commit(changes.commit)) === "done";
+  async #isCommitted(changes: CatalogChanges, planned: readonly Planned[]): Promise<boolean> {
+    if (changes.isEmpty) return true;
+    // After a standstill they are planned again, which asks who still waits.
+    const isOutdated = (): boolean =>
+      this.#callersWait() !== undefined || planned.some(({ action }) => action.caller?.aborted === true);
+    return (await this.#store.commit(changes.commit, isOutdated)) === "done";
   }
 
   /** Returns `changes` with those of the action. */

@@ -23,9 +23,9 @@ const ALL = { limit: null, offset: 0 };
 /** Commits reach it late, so that those of two servers meet. */
 function makeLate(store: CatalogStore, onConflict: () => void): void {
   const commit = store.commit.bind(store);
-  store.commit = async (change) => {
+  store.commit = async (...sent) => {
     await new Promise(setImmediate);
-    const outcome = await commit(change);
+    const outcome = await commit(...sent);
     if (outcome === "conflict") onConflict();
     return outcome;
   };
@@ -150,6 +150,26 @@ export function sharedCatalogSuite({ name, open: openStores }: SharedCatalogSuit
       expect(await one.tenant("acme")).toMatchObject({ name: "acme" });
       await expect(one.tenant("late")).rejects.toMatchObject({ code: "not_found" });
       expect(await namesIn()).toEqual(["source"]);
+    });
+
+    it("commit nothing that was planned before a standstill, though others have changed it back", async () => {
+      const [first] = stores;
+      const caller = new Cancellation();
+      let wanted: Promise<void> | undefined;
+      const asking = await Catalog.open(first!, { cache: randomUUID(), callersWait: () => wanted });
+      const commit = first!.commit.bind(first);
+      first!.commit = async (...sent) => {
+        first!.commit = commit;
+        await other.createTenant("late");
+        await other.deleteTenant("late");
+        wanted = Promise.resolve().then(() => {
+          wanted = undefined;
+          caller.abort(new SheafError("cancelled", "gone"));
+        });
+        return commit(...sent);
+      };
+      await expect(asking.createTenant("late", caller)).rejects.toMatchObject({ code: "cancelled" });
+      await expect(other.tenant("late")).rejects.toMatchObject({ code: "not_found" });
     });
 
     it("make collections at once, none of them twice and none lost", async () => {

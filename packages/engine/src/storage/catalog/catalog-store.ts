@@ -65,8 +65,11 @@ export interface CatalogStore extends CatalogView {
    * Whole or not at all, and durable when it is done: every read that begins afterwards sees it, whoever asks. `conflict`:
    * a condition does not hold, and nothing was written. Rejects with 507 where there is no room, and where nobody can tell
    * whether it was done.
+   *
+   * @param isOutdated Asked before what has certainly not been done is sent, for others may have changed something and changed
+   *   it back, which conditions do not notice: `true` is a conflict.
    */
-  commit(commit: CatalogCommit): Promise<"done" | "conflict">;
+  commit(commit: CatalogCommit, isOutdated?: () => boolean): Promise<"done" | "conflict">;
   /**
    * As long as it is the same number, what was read may be used again; `null`: nothing may be kept now. A commit of this
    * process counts before it resolves, one of another process within a second.

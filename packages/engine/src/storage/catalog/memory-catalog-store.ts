@@ -36,7 +36,11 @@ export class MemoryCatalogStore implements CatalogStore {
     return { store: "catalog", key };
   }
 
-  async commit({ conditions, clears, writes }: CatalogCommit): Promise<"done" | "conflict"> {
+  async commit(
+    { conditions, clears, writes }: CatalogCommit,
+    isOutdated: () => boolean = () => false,
+  ): Promise<"done" | "conflict"> {
+    if (isOutdated()) return "conflict";
     for (const condition of conditions) if (!this.#holds(condition)) return "conflict";
     for (const range of clears) {
       const [from, to] = this.#bounds(range);

@@ -57,11 +57,12 @@ export class PostgresCatalogStore implements CatalogStore {
     return { store: "catalog", key };
   }
 
-  async commit(commit: CatalogCommit): Promise<Outcome> {
+  async commit(commit: CatalogCommit, isOutdated: () => boolean = () => false): Promise<Outcome> {
     const batches = await catalogStatements(this.#sql, commit);
     const id = randomUUID();
     let isSent = false;
     const attempt = async (): Promise<Outcome> => {
+      if (!isSent && isOutdated()) return "conflict";
       try {
         return await this.#database.transact((connection) =>
           this.#apply(connection, batches, { id, isSent }),
