@@ -38,6 +38,8 @@ export interface ServerRequest {
   /** Under the server's URL. */
   readonly path: string;
   readonly json?: unknown;
+  /** Whether it is sent again where the server is busy. By default what only reads is. */
+  readonly repeatable?: boolean;
 }
 
 interface ServerOptions {
@@ -46,8 +48,10 @@ interface ServerOptions {
 }
 
 /** The server's JSON. @throws as `withServer` does. */
-export function askServer<T>({ method, path, json }: ServerRequest, options: ServerOptions): Promise<T> {
-  const repeatable = method === "GET";
+export function askServer<T>(
+  { method, path, json, repeatable = method === "GET" }: ServerRequest,
+  options: ServerOptions,
+): Promise<T> {
   return withServer(options, (client) => client.request<T>({ method, path, json, repeatable }));
 }
 

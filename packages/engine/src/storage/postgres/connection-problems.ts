@@ -1,7 +1,7 @@
 /** Why a connection to PostgreSQL cannot be had, for whoever runs the server. Callers of the API hear only that there is none. */
 import { SheafError } from "@sheaf/protocol";
 import type { EngineLog } from "../../engine-log.ts";
-import { NoConnection, isTransient, sqlState } from "./postgres-errors.ts";
+import { NoConnection, isForbidden, isTransient, sqlState } from "./postgres-errors.ts";
 
 /** What was to be connected to, and as whom. */
 export interface ConnectionPlace {
@@ -39,6 +39,10 @@ export function connectionProblem(error: unknown, place: ConnectionPlace): unkno
     return refused(
       `the database at ${where} does not offer TLS, without which it cannot be used (PGSSLMODE)`,
     );
+  if (isOfName(error))
+    return refused(
+      `the certificate of the database at ${where} is for another name: give --database the host that is in it (${text.trim()})`,
+    );
   if (isOfCertificate(error))
     return refused(`the certificate of the database at ${where} is not trusted: ${text} (PGSSLROOTCERT)`);
   if (isTransient(error) && !isOfPool(text))
@@ -65,6 +69,10 @@ function whereOf({ host, port }: Pick<ConnectionPlace, "host" | "port">): string
 
 /** What a start ends with: one line that says what is wrong. Other errors stay as they are. */
 export function problemAtStart(error: unknown): unknown {
+  if (isForbidden(error)) {
+    const words = `the user of the database lacks rights that this server needs: ${wordsOf(error)}; give it those of its role`;
+    return new SheafError("failed_precondition", words, { cause: error });
+  }
   if (!(error instanceof SheafError) || !(error.cause instanceof NoConnection)) return error;
   const { isUnset, message } = error.cause;
   return new SheafError(isUnset ? "invalid_argument" : "unavailable", message, { cause: error });
@@ -101,6 +109,11 @@ function wordsOf(error: unknown): string {
 /** All connections are in use. */
 function isOfPool(text: string): boolean {
   return text === "timeout exceeded when trying to connect";
+}
+
+/** The certificate is good, and the host was called by a name that is not in it. */
+function isOfName(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ERR_TLS_CERT_ALTNAME_INVALID";
 }
 
 function isOfCertificate(error: unknown): boolean {

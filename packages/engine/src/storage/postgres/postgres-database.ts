@@ -259,7 +259,7 @@ export class PostgresDatabase {
     } catch (error) {
       if (!isForbidden(error)) throw error;
       const words =
-        "the user of the database may not make or change its tables: start one server as their owner";
+        "the user of the database may not make or change its tables: start one server as their owner, then give this user the rights of its role";
       throw new SheafError("internal", words, { cause: error });
     }
   }

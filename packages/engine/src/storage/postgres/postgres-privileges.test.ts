@@ -12,6 +12,7 @@ import { INDEX, ROWS, row } from "../../testing/indexed-folder.ts";
 import { temporaryFolder } from "../../testing/temporary-folder.ts";
 import type { ObjectStoreSettings } from "../objects/object-store.ts";
 import { ObjectServer } from "../objects/testing/object-server.ts";
+import { problemAtStart } from "./connection-problems.ts";
 import type { PostgresSettings } from "./postgres-database.ts";
 import { PASSWORD, PostgresServer } from "./testing/postgres-server.ts";
 
@@ -59,6 +60,19 @@ describe("rights in PostgreSQL", () => {
     // Once, whichever connection was the first.
     expect(told).toEqual([expect.stringMatching(/^made the tables of the database: format \d+$/u)]);
     await run(as("sheaf_owner"), gatewayRights);
+  });
+
+  it("are named where a server is started with those of another role", async () => {
+    const problem = await open("sheaf_gateway").then(String, problemAtStart);
+    expect(problem).toMatchObject({
+      code: "failed_precondition",
+      message:
+        "the user of the database lacks rights that this server needs: permission denied for table catalog; give it those of its role",
+    });
+    const directory = await NodeDirectory.open(as("sheaf_gateway"), LOG);
+    onTestFinished(() => directory.close());
+    const node = { url: "127.0.0.1:7000", role: "embed" } as const;
+    await expect(directory.register(node)).rejects.toThrow("permission denied for table node; give it those");
   });
 
   it("are enough for a server", async () => {

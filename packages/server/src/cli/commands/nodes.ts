@@ -20,7 +20,9 @@ export const nodes: Command = {
   notes:
     "Ask a gateway, or a server with --node-listen. A node that has been silent for 15 s is not called any more; an index node is called by nobody.",
   async run(options) {
-    const found = await askServer<readonly NodeReply[]>({ method: "GET", path: "/api/v2/nodes" }, options);
+    // It is asked where something is wrong: what that is comes at once, and not after half a minute of attempts.
+    const request = { method: "GET", path: "/api/v2/nodes", repeatable: false } as const;
+    const found = await askServer<readonly NodeReply[]>(request, options);
     if (options["json"] !== undefined) console.log(JSON.stringify(found, null, 2));
     else if (found.length === 0) console.log("no nodes");
     else printColumns([HEADING, ...found.map(cellsOf)]);
