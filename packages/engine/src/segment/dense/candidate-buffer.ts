@@ -12,6 +12,8 @@ import type { SegmentScorer } from "./segment-scorer.ts";
 
 /** At least so many candidates are scored at once. */
 const FIRST_SCORED = 16;
+/** The same from magnitudes, which cost less and are less certain. */
+const FIRST_REFINED = 32;
 
 export class CandidateBuffer {
   readonly #segment: DenseSegment;
@@ -63,33 +65,59 @@ export class CandidateBuffer {
    */
   drain(query: DenseQuery, names: Uint32Array | null = null): void {
     if (this.#magnitudes.isUsed && this.#block.count > 0) {
-      this.#name(names);
-      this.#magnitudes.refine(query);
-      return this.#drain(query, null);
+      this.#refine(query, names);
+      names = null;
     }
-    this.#drain(query, names);
-  }
-
-  #drain(query: DenseQuery, names: Uint32Array | null): void {
-    const { count } = this.#block;
     if (query.waiting !== undefined) {
+      const { count } = this.#block;
       const [ids, scores] = [this.#ids.subarray(0, count), this.#scores.subarray(0, count)];
-      if (this.#magnitudes.isUsed) this.#magnitudes.expect(query, ids, scores);
       query.waiting.add(ids, scores, names, query.nearest.bar);
-      return this.restart(query);
-    }
-    for (let most = firstScored(query); this.#block.count > 0; most *= 2) this.#offer(query, names, most);
+    } else
+      for (let most = firstScored(query); this.#block.count > 0; most *= 2) this.#offer(query, names, most);
     this.restart(query);
   }
 
-  #name(names: Uint32Array | null): void {
+  /** Scores the candidates from magnitudes, the best ones first: what these have at least rules out most of the others. */
+  #refine(query: DenseQuery, names: Uint32Array | null): void {
     const { count } = this.#block;
+    const first = Math.min(count, Math.max(FIRST_REFINED, 2 * query.k));
+    this.#block.keep = first;
+    this.#segment.layout.memory.kernels.keepBest(this.#block.pointer);
     if (names !== null) for (let i = 0; i < count; i++) this.#ids[i] = names[this.#ids[i]!]!;
+    this.#leave(query, first);
+    this.#refineFrom(query, 0);
+    const refined = this.#block.count;
+    this.#leave(query, this.#keepAbove(query.nearest.bar, { from: first, end: count, to: refined }));
+    this.#refineFrom(query, refined);
+  }
+
+  /** The candidates from this one on. */
+  #refineFrom(query: DenseQuery, from: number): void {
+    const { count } = this.#block;
+    if (count === from) return;
+    const { at } = this.#segment.layout;
+    const move = (by: number): void =>
+      setFields(this.#block, { ids: at.candidateIds + 4 * by, scores: at.candidateScores + 4 * by });
+    move(from);
+    this.#block.count = count - from;
+    this.#magnitudes.refine(query);
+    move(0);
+    const end = (this.#block.count += from);
+    this.#magnitudes.expect(query, this.#ids.subarray(from, end), this.#scores.subarray(from, end));
+  }
+
+  /** Moves those of `[from, end)` that reach the bar to where `to` is; the end of these. */
+  #keepAbove(bar: number, { from, end, to }: { from: number; end: number; to: number }): number {
+    for (let i = from; i < end; i++) {
+      if (this.#scores[i]! < bar) continue;
+      this.#ids[to] = this.#ids[i]!;
+      this.#scores[to++] = this.#scores[i]!;
+    }
+    return to;
   }
 
   #offer(query: DenseQuery, names: Uint32Array | null, most: number): void {
     const ids = this.#ids;
-    const scores = this.#scores;
     const { layout } = this.#segment;
     const count = this.#block.count;
     const first = Math.min(count, most);
@@ -97,13 +125,7 @@ export class CandidateBuffer {
     layout.memory.kernels.keepBest(this.#block.pointer);
     if (names !== null) for (let i = 0; i < first; i++) ids[i] = names[ids[i]!]!;
     this.#scorer.offer(query, layout.at.candidateIds, first);
-    const { bar } = query.nearest;
-    let left = 0;
-    for (let i = first; i < count; i++) {
-      if (scores[i]! < bar) continue;
-      ids[left] = ids[i]!;
-      scores[left++] = scores[i]!;
-    }
+    const left = this.#keepAbove(query.nearest.bar, { from: first, end: count, to: 0 });
     this.#leave(query, left);
   }
 

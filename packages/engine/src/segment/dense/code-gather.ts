@@ -7,7 +7,7 @@
 import { type ArgumentBlock, setFields } from "../../kernels/argument-block.ts";
 import { CODES } from "../../kernels/argument-layouts.generated.ts";
 import type { CandidateBuffer } from "./candidate-buffer.ts";
-import { CONFIDENCE, type DenseQuery } from "./dense-query.ts";
+import { CONFIDENCE, type DenseQuery, type QueryPlanes } from "./dense-query.ts";
 import type { DenseSegment } from "./dense-segment.ts";
 import type { ListOrder } from "./list-order.ts";
 import type { SearchParts } from "./list-probe.ts";
@@ -86,12 +86,18 @@ export class CodeGather {
   }
 
   #load(query: DenseQuery): void {
-    const { scale, low, shift } = buildPlanes(this.#segment.rotation.vector, this.#planes);
+    const { bytes, scale, low, shift } = (query.rotated.planes ??= this.#buildPlanes());
+    this.#planes.set(bytes);
     this.#codes.scale = scale;
     this.#codes.low = low;
     this.#codes.shift = shift + CONFIDENCE * ERROR_PER_FACTOR * query.length;
     this.#scorer.scoreCentroids();
     this.#waiting = 0;
+  }
+
+  #buildPlanes(): QueryPlanes {
+    const scale = buildPlanes(this.#segment.rotation.vector, this.#planes);
+    return { ...scale, bytes: this.#planes.slice() };
   }
 
   #gatherAll(query: DenseQuery, slots: Uint32Array): void {

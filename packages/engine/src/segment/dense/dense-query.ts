@@ -6,6 +6,7 @@ import type { DenseTally } from "../dense-tally.ts";
 import type { WaitingCandidates } from "./candidate-pool.ts";
 import type { CopyingShare } from "./code-copies.ts";
 import type { Nearest } from "./nearest.ts";
+import type { PlaneScale } from "./sign-code.ts";
 
 export interface DenseQuery {
   readonly k: number;
@@ -36,7 +37,13 @@ export interface DenseQuery {
 /** Segments of an index rotate alike. */
 export interface RotatedQuery {
   vector: Float32Array | null;
+  planes: QueryPlanes | null;
   levels: QueryLevels | null;
+}
+
+/** As `buildPlanes` leaves them. */
+export interface QueryPlanes extends PlaneScale {
+  readonly bytes: Uint8Array;
 }
 
 /** An element is its level times `scale` and `low`; `total`: of all levels. */

@@ -122,7 +122,7 @@ class ReachMeasure {
       nearest: new Nearest(NEIGHBOURS),
       tally: denseTally(),
       copying: { left: 0, atOnce: 0 },
-      rotated: { vector: null, levels: null },
+      rotated: { vector: null, planes: null, levels: null },
     };
   }
 }

@@ -79,7 +79,7 @@ export function* searchDense(parts: readonly DenseDocs[], search: DenseSearch): 
   const common = {
     k,
     vector,
-    rotated: { vector: null, levels: null },
+    rotated: { vector: null, planes: null, levels: null },
     length,
     slack,
     scoreOf,
