@@ -281,10 +281,10 @@ export interface Engine {
   listKeys(page: ListPage): Promise<ListBatch<StoredKey>>;
   /** One for each digest, in their order; `null`: no key has it. For some hundred digests at most. */
   findKeys(digests: readonly string[]): Promise<readonly (StoredKey | null)[]>;
-  createKey(key: StoredKey): Promise<void>;
+  createKey(key: StoredKey, options?: EngineOptions): Promise<void>;
   /** The new key: the old one under another id and digest. */
-  rotateKey(id: string, replacement: KeyReplacement): Promise<StoredKey>;
-  deleteKey(id: string): Promise<void>;
+  rotateKey(id: string, replacement: KeyReplacement, options?: EngineOptions): Promise<StoredKey>;
+  deleteKey(id: string, options?: EngineOptions): Promise<void>;
   recordActivity(activity: Activity): Promise<void>;
   listTokenUsage(): Promise<readonly TokenUsage[]>;
   statistics(): Promise<EngineStatistics>;

@@ -235,16 +235,16 @@ export class LocalEngine implements Engine {
     return this.#catalog.keys.findByDigests(digests);
   }
 
-  createKey(key: StoredKey): Promise<void> {
-    return this.#catalog.keys.create(key);
+  createKey(key: StoredKey, options?: EngineOptions): Promise<void> {
+    return this.#catalog.keys.create(key, options?.signal);
   }
 
-  rotateKey(id: string, replacement: KeyReplacement): Promise<StoredKey> {
-    return this.#catalog.keys.rotate(id, replacement);
+  rotateKey(id: string, replacement: KeyReplacement, options?: EngineOptions): Promise<StoredKey> {
+    return this.#catalog.keys.rotate(id, replacement, options?.signal);
   }
 
-  deleteKey(id: string): Promise<void> {
-    return this.#catalog.keys.delete(id);
+  deleteKey(id: string, options?: EngineOptions): Promise<void> {
+    return this.#catalog.keys.delete(id, options?.signal);
   }
 
   recordActivity(activity: Activity): Promise<void> {

@@ -5,7 +5,7 @@
  * tenant, and all are counted, so that nothing but a list looks at more keys than it is about.
  */
 import { takeSlice } from "@sheaf/process";
-import { SheafError } from "@sheaf/protocol";
+import { type CancelSignal, SheafError } from "@sheaf/protocol";
 import type {
   Activity,
   DatabaseRef,
@@ -90,20 +90,24 @@ export class KeyCatalog {
   }
 
   /** 404 for a tenant or database that is not there, 422 when there are too many keys. */
-  create(key: StoredKey): Promise<void> {
+  create(key: StoredKey, caller?: CancelSignal): Promise<void> {
     return this.#transactions.transact(async (transaction) => {
       const { tenant, database } = key;
       if (tenant !== null) await requireTenant(transaction, tenant);
       if (tenant !== null && database !== null) await requireDatabase(transaction, { tenant, database });
       await this.#add(transaction, key);
-    });
+    }, caller);
   }
 
   /**
    * Puts a new key beside an old one, which ends when told to. 404 for an unknown key, 409 for one that was rotated
    * before, 412 for one that has expired.
    */
-  rotate(id: string, { oldExpires, ...replacement }: KeyReplacement): Promise<StoredKey> {
+  rotate(
+    id: string,
+    { oldExpires, ...replacement }: KeyReplacement,
+    caller?: CancelSignal,
+  ): Promise<StoredKey> {
     return this.#transactions.transact(async (transaction) => {
       const old = await requireKey(transaction, id);
       if (old.replacedBy !== null) {
@@ -120,13 +124,13 @@ export class KeyCatalog {
       const expires = Math.min(old.expires ?? Infinity, oldExpires);
       putKey(transaction, { ...old, expires, replacedBy: key.id });
       return key;
-    });
+    }, caller);
   }
 
-  delete(id: string): Promise<void> {
+  delete(id: string, caller?: CancelSignal): Promise<void> {
     return this.#transactions.transact(async (transaction) => {
       await removeKey(transaction, await requireKey(transaction, id));
-    });
+    }, caller);
   }
 
   /** What is about things that are gone is dropped. */

@@ -140,16 +140,26 @@ export function sharedCatalogSuite({ name, open: openStores }: SharedCatalogSuit
       await one.createTenant("acme");
       const source = await one.createCollection(request("source"));
       const fork = { ...{ id: randomUUID(), epoch: randomUUID() }, ...{ name: "copy", shared: false } };
+      const limits = { requestsPerMinute: null, tokensPerMinute: null, concurrentRequests: null };
+      const bound = { tenant: null, database: null, scopes: [], limits, lastUsed: null, replacedBy: null };
+      const key = { ...bound, ...{ id: "early", digest: "01", name: "a key", created: 1, expires: null } };
+      const replacement = { id: "late", digest: "02", created: 1, expires: undefined, oldExpires: 1 };
+      await one.keys.create(key);
       const late = [
         () => asking.deleteTenant("acme", caller),
         () => asking.createTenant("late", caller),
         () => asking.createDatabase({ tenant: "acme", database: "late" }, caller),
         () => asking.createFork(source, { ...fork, dimension: null, logPosition: 0 }, caller),
+        () => asking.keys.create({ ...key, id: "late", digest: "02" }, caller),
+        () => asking.keys.rotate("early", replacement, caller),
+        () => asking.keys.delete("early", caller),
       ];
       for (const change of late) await expect(change()).rejects.toMatchObject({ code: "cancelled" });
       expect(await one.tenant("acme")).toMatchObject({ name: "acme" });
       await expect(one.tenant("late")).rejects.toMatchObject({ code: "not_found" });
       expect(await namesIn()).toEqual(["source"]);
+      const { items } = await one.keys.list({ limit: null, offset: 0 });
+      expect(items).toEqual([key]);
     });
 
     it("commit nothing that was planned before a standstill, though others have changed it back", async () => {

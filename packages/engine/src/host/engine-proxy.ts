@@ -133,16 +133,16 @@ export abstract class EngineProxy implements Engine {
     return this.call("findKeys", [digests]);
   }
 
-  createKey(key: StoredKey): Promise<void> {
-    return this.call("createKey", [key]);
+  createKey(key: StoredKey, options?: EngineOptions): Promise<void> {
+    return this.call("createKey", [key], options);
   }
 
-  rotateKey(id: string, replacement: KeyReplacement): Promise<StoredKey> {
-    return this.call("rotateKey", [id, replacement]);
+  rotateKey(id: string, replacement: KeyReplacement, options?: EngineOptions): Promise<StoredKey> {
+    return this.call("rotateKey", [id, replacement], options);
   }
 
-  deleteKey(id: string): Promise<void> {
-    return this.call("deleteKey", [id]);
+  deleteKey(id: string, options?: EngineOptions): Promise<void> {
+    return this.call("deleteKey", [id], options);
   }
 
   recordActivity(activity: Activity): Promise<void> {
