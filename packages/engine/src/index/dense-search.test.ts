@@ -169,7 +169,8 @@ describe("dense search", () => {
     const random = randomOf(9);
     const gauss = gaussOf(random);
     // There is room for bf16 beside what else an index has, and none for the other halves, so that each that is compared is asked for.
-    const memory = new IndexMemory(5_000 * 64 * 11);
+    // What is written counts for nothing.
+    const memory = new IndexMemory(5_000 * 64 * 11, undefined, undefined, 2 ** 24);
     const sizes = { mutableRows: 2_048, sealedRows: 8_192 };
     const indexed = new Indexed("ip", { sizes, memory });
     for (let row = 0; row < 4_096; row++) {

@@ -291,9 +291,12 @@ export class Indexer {
 
   /** Rows of a segment that fit the memory while they are written. */
   #mostWritten(): number {
-    const { segments, memory } = this.#options;
-    const { dimension = 0 } = segments.entries[0]?.segment.vectors.search?.segment.shape ?? {};
-    return memory.mostWritten / (WRITTEN_ROW_BYTES + Float32Array.BYTES_PER_ELEMENT * dimension);
+    return this.#options.memory.mostWritten / this.#writtenRowBytes();
+  }
+
+  #writtenRowBytes(): number {
+    const { dimension = 0 } = this.#options.segments.entries[0]?.segment.vectors.search?.segment.shape ?? {};
+    return WRITTEN_ROW_BYTES + Float32Array.BYTES_PER_ELEMENT * dimension;
   }
 
   #beginSealing(sources: readonly LiveSegment[]): Sealing {
@@ -302,6 +305,8 @@ export class Indexer {
     const awaited = sealElsewhere?.({ sources, id, origin: this.#origin ?? null }) ?? null;
     if (awaited !== null) return new AwaitedSealing(sources, awaited, wake);
     const memory = this.#options.memory.forSegment();
+    const rows = sources.reduce((sum, { liveCount }) => sum + liveCount, 0);
+    memory.add("written", rows * this.#writtenRowBytes());
     const writer = new SegmentWriter(sources, {
       id,
       memory,
@@ -310,10 +315,13 @@ export class Indexer {
       keep: (segment) => {
         // They are closed at once.
         for (const { segment: source } of sources) if (source.isSealed) source.memory.giveBack("vectors");
-        return takeRows(memory, segment);
+        // What is taken leaves room to write the next one.
+        const kept = takeRows(memory, segment);
+        memory.giveBack("written");
+        return kept;
       },
     });
-    return new LocalSealing(sources, writer);
+    return new LocalSealing(sources, writer, memory);
   }
 
   /** From the store, in the form that segments have; `null`: the store has another version by now. */

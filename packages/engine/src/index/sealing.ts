@@ -3,6 +3,7 @@ import { hasBit } from "../segment/bits.ts";
 import { CODE_PARTS } from "../segment/dense/dense-source.ts";
 import type { SealedSegment } from "../segment/sealed-segment.ts";
 import type { SegmentWriter } from "../segment/segment-writer.ts";
+import type { SegmentMemory } from "../storage/files/index-memory.ts";
 import type { LiveSegment } from "./segment-list.ts";
 
 export interface NewSegment {
@@ -23,10 +24,13 @@ export interface Sealing {
 export class LocalSealing implements Sealing {
   readonly sources: readonly LiveSegment[];
   readonly #writer: SegmentWriter;
+  readonly #memory: SegmentMemory;
 
-  constructor(sources: readonly LiveSegment[], writer: SegmentWriter) {
+  /** `memory`: of the new segment. */
+  constructor(sources: readonly LiveSegment[], writer: SegmentWriter, memory: SegmentMemory) {
     this.sources = sources;
     this.#writer = writer;
+    this.#memory = memory;
   }
 
   step(): NewSegment | "working" {
@@ -36,6 +40,7 @@ export class LocalSealing implements Sealing {
 
   close(): void {
     this.#writer.close();
+    this.#memory.close();
   }
 }
 

@@ -89,9 +89,9 @@ describe("IndexMemory", () => {
     one.add("codes", 100);
     expect(one.take("vectors", 200)).toBe(true);
     expect(one.take("copies", 300)).toBe(true);
-    expect(index.taken).toStrictEqual({ vectors: 200, codes: 100, copies: 300, unfiled: 0, parts: 97 });
+    expect(index.taken).toStrictEqual({ vectors: 200, codes: 100, copies: 300, unfiled: 0, written: 0, parts: 97 });
     one.close();
-    expect(index.taken).toStrictEqual({ vectors: 0, codes: 0, copies: 0, unfiled: 0, parts: 7 });
+    expect(index.taken).toStrictEqual({ vectors: 0, codes: 0, copies: 0, unfiled: 0, written: 0, parts: 7 });
     expect(one.take("vectors", 1)).toBe(false);
     expect(part(one, 40).get()).toBe("");
     one.close();
@@ -111,7 +111,7 @@ describe("IndexMemory", () => {
     memory.add("codes", 100);
     expect(index.taken.parts).toBe(20);
     memory.giveBack("vectors");
-    expect(index.taken).toStrictEqual({ vectors: 0, codes: 100, copies: 0, unfiled: 0, parts: 20 });
+    expect(index.taken).toStrictEqual({ vectors: 0, codes: 100, copies: 0, unfiled: 0, written: 0, parts: 20 });
   });
 
   it("counts what is unsealed: parts make room for it, and vectors leave it more than a quarter", () => {
@@ -121,7 +121,7 @@ describe("IndexMemory", () => {
     for (const each of parts) each.get();
     index.unsealed.add(45);
     memory.add("unfiled", 10);
-    expect(index.taken).toMatchObject({ unfiled: 10, parts: 40 });
+    expect(index.taken).toMatchObject({ unfiled: 10, written: 0, parts: 40 });
     expect(memory.take("vectors", 46)).toBe(false);
     expect(memory.take("vectors", 45)).toBe(true);
     expect(index.taken.parts).toBe(20);
@@ -171,4 +171,21 @@ describe("IndexMemory", () => {
     expect(most(new IndexMemory())).toStrictEqual([false, true]);
     expect(most(new IndexMemory(2 ** 20, 2 ** 40))).toStrictEqual([false, false]);
   });
+});
+
+const MIB = 2 ** 20;
+
+it("counts what the writing of a segment works with, beyond what is beside the limit for it", () => {
+  const memory = IndexMemory.within(1_024 * MIB);
+  const [first, second] = [memory.forSegment(), memory.forSegment()];
+  first.add("written", 100 * MIB);
+  expect(memory.used).toBe(0);
+  second.add("written", 100 * MIB);
+  expect(memory.used).toBe(72 * MIB);
+  // Of 896 MiB three quarters, less what is counted.
+  expect(second.take("vectors", 601 * MIB)).toBe(false);
+  expect(second.take("vectors", 600 * MIB)).toBe(true);
+  second.giveBack("written");
+  first.close();
+  expect(memory.used).toBe(600 * MIB);
 });

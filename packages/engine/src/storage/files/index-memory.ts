@@ -8,10 +8,13 @@
  */
 import { MOST_UNSEALED_BYTES, UnsealedMemory, unsealedBounds } from "./unsealed-memory.ts";
 
-/** `unfiled`: identities, metadata and postings of segments that were sealed, until they are in a file. */
-export type MemoryKind = "vectors" | "codes" | "copies" | "unfiled" | "parts";
+/**
+ * `unfiled`: identities, metadata and postings of segments that were sealed, until they are in a file. `written`: what the
+ * writing of a segment works with, of which some is beside the limit.
+ */
+export type MemoryKind = "vectors" | "codes" | "copies" | "unfiled" | "written" | "parts";
 
-const KINDS: readonly MemoryKind[] = ["vectors", "codes", "copies", "unfiled", "parts"];
+const KINDS: readonly MemoryKind[] = ["vectors", "codes", "copies", "unfiled", "written", "parts"];
 
 /** What can be read again. */
 export interface Evictable {
@@ -40,29 +43,33 @@ const LEAST_WRITTEN_BYTES = 2 ** 27;
 export class IndexMemory {
   /** What is in no segment that was sealed, with a bound of its own. */
   readonly unsealed: UnsealedMemory;
-  /** What the writing of one segment may work with, on top of the limit. */
+  /** What the writing of one segment may work with. */
   readonly mostWritten: number;
   readonly #limit: number;
+  readonly #work: number;
   readonly #taken = nothingTaken();
   /** Those that can make room. */
   readonly #parts = new Set<Evictable>();
   #reads = 0;
   #evictions = 0;
 
-  /** Both in bytes. `unsealed`: of the limit, for what is not sealed yet; half of it and 2 GiB at most if left out. `mostWritten`: small for tests. */
+  /** Both in bytes. `unsealed`: of the limit, for what is not sealed yet; half of it and 2 GiB at most if left out. `mostWritten`: small for tests. `work`: beside the limit, for what is written. */
   constructor(
     limit = Infinity,
     unsealed = Math.min(MOST_UNSEALED_BYTES, limit * UNSEALED_SHARE),
     mostWritten = Math.max(LEAST_WRITTEN_BYTES, limit * WRITTEN_SHARE),
+    work = 0,
   ) {
     this.#limit = limit;
+    this.#work = work;
     this.mostWritten = mostWritten;
     this.unsealed = new UnsealedMemory(unsealedBounds(unsealed));
   }
 
   /** Whose limit leaves room, within so many bytes, to what the writing of a segment works with. */
   static within(bytes = Infinity, unsealed?: number): IndexMemory {
-    return new IndexMemory(bytes - Math.min(bytes * WORK_SHARE, MOST_WORK_BYTES), unsealed);
+    const work = Math.min(bytes * WORK_SHARE, MOST_WORK_BYTES);
+    return new IndexMemory(bytes - work, unsealed, undefined, work);
   }
 
   /** Bytes that are taken, by what they are for. */
@@ -158,7 +165,7 @@ export class IndexMemory {
   }
 
   get #fixed(): number {
-    return keptBytes(this.#taken);
+    return keptBytes(this.#taken) + Math.max(0, this.#taken.written - this.#work);
   }
 
   /** Of all that is taken but for parts of files, what these leave no room to; negative: so much is left. */
@@ -302,5 +309,5 @@ export function keptBytes({ vectors, codes, copies, unfiled }: Readonly<Record<M
 }
 
 function nothingTaken(): Record<MemoryKind, number> {
-  return { vectors: 0, codes: 0, copies: 0, unfiled: 0, parts: 0 };
+  return { vectors: 0, codes: 0, copies: 0, unfiled: 0, written: 0, parts: 0 };
 }
