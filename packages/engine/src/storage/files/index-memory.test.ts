@@ -89,7 +89,14 @@ describe("IndexMemory", () => {
     one.add("codes", 100);
     expect(one.take("vectors", 200)).toBe(true);
     expect(one.take("copies", 300)).toBe(true);
-    expect(index.taken).toStrictEqual({ vectors: 200, codes: 100, copies: 300, unfiled: 0, written: 0, parts: 97 });
+    expect(index.taken).toStrictEqual({
+      vectors: 200,
+      codes: 100,
+      copies: 300,
+      unfiled: 0,
+      written: 0,
+      parts: 97,
+    });
     one.close();
     expect(index.taken).toStrictEqual({ vectors: 0, codes: 0, copies: 0, unfiled: 0, written: 0, parts: 7 });
     expect(one.take("vectors", 1)).toBe(false);
@@ -111,7 +118,14 @@ describe("IndexMemory", () => {
     memory.add("codes", 100);
     expect(index.taken.parts).toBe(20);
     memory.giveBack("vectors");
-    expect(index.taken).toStrictEqual({ vectors: 0, codes: 100, copies: 0, unfiled: 0, written: 0, parts: 20 });
+    expect(index.taken).toStrictEqual({
+      vectors: 0,
+      codes: 100,
+      copies: 0,
+      unfiled: 0,
+      written: 0,
+      parts: 20,
+    });
   });
 
   it("counts what is unsealed: parts make room for it, and vectors leave it more than a quarter", () => {
