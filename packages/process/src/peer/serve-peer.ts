@@ -185,10 +185,9 @@ function signOf({ sign, changing }: Connection): Promise<boolean> | undefined {
   });
 }
 
+/** @param signal Not aborted yet. */
 function cancelledWith(signal: CancelSignal): Cancellation {
   const own = new Cancellation();
-  const abort = (): void => own.abort(signal.reason);
-  if (signal.aborted) abort();
-  signal.addEventListener("abort", abort, { once: true });
+  signal.addEventListener("abort", () => own.abort(signal.reason), { once: true });
   return own;
 }

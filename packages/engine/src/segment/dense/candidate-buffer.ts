@@ -56,7 +56,7 @@ export class CandidateBuffer {
    */
   offerBest(query: DenseQuery, names: Uint32Array | null = null): void {
     if (query.waiting === undefined && !this.#magnitudes.isUsed)
-      this.#offer(query, names, firstScored(query));
+      this.#offer(query, names, firstOf(query, FIRST_SCORED));
   }
 
   /**
@@ -73,14 +73,15 @@ export class CandidateBuffer {
       const [ids, scores] = [this.#ids.subarray(0, count), this.#scores.subarray(0, count)];
       query.waiting.add(ids, scores, names, query.nearest.bar);
     } else
-      for (let most = firstScored(query); this.#block.count > 0; most *= 2) this.#offer(query, names, most);
+      for (let most = firstOf(query, FIRST_SCORED); this.#block.count > 0; most *= 2)
+        this.#offer(query, names, most);
     this.restart(query);
   }
 
   /** Scores the candidates from magnitudes, the best ones first: what these have at least rules out most of the others. */
   #refine(query: DenseQuery, names: Uint32Array | null): void {
     const { count } = this.#block;
-    const first = Math.min(count, Math.max(FIRST_REFINED, 2 * query.k));
+    const first = Math.min(count, firstOf(query, FIRST_REFINED));
     this.#block.keep = first;
     this.#segment.layout.memory.kernels.keepBest(this.#block.pointer);
     if (names !== null) for (let i = 0; i < count; i++) this.#ids[i] = names[this.#ids[i]!]!;
@@ -137,6 +138,6 @@ export class CandidateBuffer {
 }
 
 /** How many candidates are scored to learn a better k-th score. */
-function firstScored({ k }: DenseQuery): number {
-  return Math.max(FIRST_SCORED, 2 * k);
+function firstOf({ k }: DenseQuery, least: number): number {
+  return Math.max(least, 2 * k);
 }

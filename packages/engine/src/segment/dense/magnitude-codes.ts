@@ -43,7 +43,7 @@ export class MagnitudeCodes {
     this.#segment.layout.memory.kernels.scoreMagnitudes(this.#args.pointer);
   }
 
-  /** Tells what the candidates, which wait to be scored, have at least, most likely. */
+  /** Tells what the candidates, which are still to be scored from their vectors, have at least, most likely. */
   expect({ nearest }: DenseQuery, slots: Uint32Array, scores: Float32Array): void {
     const { codeBytes, perError } = this.#args;
     const [stride, error] = [magnitudeBytes(codeBytes) / 4, codeBytes / 2 + MAGNITUDE.error];
